@@ -1,0 +1,10 @@
+export type {
+  CudaDevice,
+  CudaMemory,
+  CudaStatus,
+  GatherOptions,
+  IndexArray,
+  SameClass,
+  SourceArray,
+} from './binding.js'
+export { cudaGather, cudaStatus } from './binding.js'

@@ -1,0 +1,244 @@
+//! The options of `cudaGather`, read and checked.
+
+use super::describe::describe;
+use super::failure::Failure;
+use super::typed_array::{Class, Realm};
+use crate::gather::{DeviceChoice, Dtype, Mode};
+use napi::bindgen_prelude::{BigInt, FromNapiValue, JsObjectValue, Object, Unknown};
+use napi::{JsValue, KeyCollectionMode, KeyConversion, KeyFilter, ValueType, sys};
+
+const NAMES: [&str; 6] = ["mode", "fillValue", "wrapNegative", "rowLength", "out", "device"];
+
+const MODES: [(&str, Mode); 4] =
+    [("raise", Mode::Raise), ("wrap", Mode::Wrap), ("clip", Mode::Clip), ("fill", Mode::Fill)];
+
+/// The options as given; an absent one has its default. What depends on the source's class is
+/// checked once that is known.
+pub struct Options<'env> {
+    pub mode: Mode,
+    pub fill_value: Option<Unknown<'env>>,
+    pub wrap_negative: bool,
+    pub row_length: usize,
+    pub out: Option<Unknown<'env>>,
+    pub device: DeviceChoice,
+}
+
+impl<'env> Options<'env> {
+    /// Reads each option once. This may run getters of the caller's, so it comes before the memory
+    /// of any array is looked at. `default_device` is what CUGATHER_DEVICE says, or undefined.
+    pub fn read(
+        options: Unknown<'env>,
+        default_device: Unknown<'env>,
+    ) -> Result<Options<'env>, Failure> {
+        let given = match options.get_type()? {
+            ValueType::Undefined => None,
+            // SAFETY: the value is an object.
+            ValueType::Object => Some(unsafe { options.cast::<Object>() }?),
+            _ => return Err(Failure::invalid_type("options", "an object", describe(options))),
+        };
+        if let Some(given) = &given {
+            refuse_unknown(given)?;
+        }
+        let get = |name: &str| -> Result<Option<Unknown<'env>>, Failure> {
+            let Some(given) = &given else { return Ok(None) };
+            let value = given.get_named_property_unchecked::<Unknown>(name)?;
+            Ok((value.get_type()? != ValueType::Undefined).then_some(value))
+        };
+        let device = match get("device")? {
+            Some(value) => read_device(value, "device")?,
+            None if default_device.get_type()? == ValueType::Undefined => DeviceChoice::Default,
+            None => read_device(default_device, "the environment variable CUGATHER_DEVICE")?,
+        };
+        Ok(Options {
+            mode: get("mode")?.map_or(Ok(Mode::Raise), read_mode)?,
+            fill_value: get("fillValue")?,
+            wrap_negative: get("wrapNegative")?.map_or(Ok(true), read_wrap_negative)?,
+            row_length: get("rowLength")?.map_or(Ok(1), read_row_length)?,
+            out: get("out")?,
+            device,
+        })
+    }
+
+    /// The fill value's bytes as the class would store it, repeated to 16. Zeros in other modes.
+    pub fn fill(&self, class: Class, realm: &Realm<'env>) -> Result<[u8; 16], Failure> {
+        if self.mode != Mode::Fill {
+            return Ok([0; 16]);
+        }
+        let value = match self.fill_value {
+            Some(value) => {
+                check_fill_value(value, class)?;
+                value
+            }
+            None => default_fill_value(class, realm)?,
+        };
+        // The class itself converts: exactly what storing the value in the source would do.
+        let cell = realm.create(class, 1)?;
+        let env = cell.value.value().env;
+        // SAFETY: both values are of this environment.
+        let status = unsafe { sys::napi_set_element(env, cell.value.raw(), 0, value.raw()) };
+        napi::check_status!(status).map_err(Failure::Thrown)?;
+        let size = class.dtype().size();
+        // SAFETY: the cell holds one element of that size.
+        Ok(std::array::from_fn(|i| unsafe { *cell.data.add(i % size) }))
+    }
+}
+
+fn refuse_unknown(options: &Object) -> Result<(), Failure> {
+    let keys = options.get_all_property_names(
+        KeyCollectionMode::OwnOnly,
+        KeyFilter::Enumerable,
+        KeyConversion::NumbersToStrings,
+    )?;
+    for i in 0..keys.get_array_length()? {
+        let key = keys.get_element::<Unknown>(i)?;
+        let name = match key.get_type()? {
+            // SAFETY: the value is a string.
+            ValueType::String => unsafe { key.cast::<String>() }?,
+            _ => continue,
+        };
+        if !NAMES.contains(&name.as_str()) {
+            return Err(Failure::InvalidValue(format!(
+                "Unknown option {}; the options are {}",
+                describe(key).trim_start_matches("string "),
+                NAMES.join(", "),
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The string in `value`, or an error that says what was expected.
+fn read_string(value: Unknown, name: &'static str, expected: &str) -> Result<String, Failure> {
+    match value.get_type()? {
+        // SAFETY: the value is a string.
+        ValueType::String => Ok(unsafe { value.cast::<String>() }?),
+        _ => Err(Failure::invalid_type(name, expected, describe(value))),
+    }
+}
+
+fn read_mode(value: Unknown) -> Result<Mode, Failure> {
+    const EXPECTED: &str = "'raise', 'wrap', 'clip' or 'fill'";
+    let given = read_string(value, "mode", EXPECTED)?;
+    let known = MODES.iter().find(|(name, _)| *name == given);
+    known.map(|&(_, mode)| mode).ok_or_else(|| {
+        Failure::InvalidValue(format!(
+            "Expected {EXPECTED} for mode but received {}",
+            describe(value)
+        ))
+    })
+}
+
+fn read_device(value: Unknown, name: &'static str) -> Result<DeviceChoice, Failure> {
+    const EXPECTED: &str = "'cpu', 'cuda', 'cuda:N' (N a device number) or 'auto'";
+    let given = read_string(value, name, EXPECTED)?;
+    parse_device(&given).ok_or_else(|| {
+        Failure::InvalidValue(format!(
+            "Expected {EXPECTED} for {name} but received {}",
+            describe(value)
+        ))
+    })
+}
+
+fn parse_device(name: &str) -> Option<DeviceChoice> {
+    match name {
+        "auto" => Some(DeviceChoice::Auto),
+        "cpu" => Some(DeviceChoice::Cpu),
+        "cuda" => Some(DeviceChoice::Cuda(0)),
+        _ => {
+            let digits = name.strip_prefix("cuda:")?;
+            let all_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
+            all_digits.then(|| digits.parse().ok()).flatten().map(DeviceChoice::Cuda)
+        }
+    }
+}
+
+fn read_wrap_negative(value: Unknown) -> Result<bool, Failure> {
+    match value.get_type()? {
+        // SAFETY: the value is a boolean.
+        ValueType::Boolean => Ok(unsafe { value.cast::<bool>() }?),
+        _ => Err(Failure::invalid_type("wrapNegative", "a boolean", describe(value))),
+    }
+}
+
+fn read_row_length(value: Unknown) -> Result<usize, Failure> {
+    const MOST: f64 = ((1u64 << 53) - 1) as f64;
+    const EXPECTED: &str = "an integer of 1 or more";
+    match value.get_type()? {
+        ValueType::Number => {}
+        _ => return Err(Failure::invalid_type("rowLength", EXPECTED, describe(value))),
+    }
+    // SAFETY: the value is a number.
+    let number = unsafe { value.cast::<f64>() }?;
+    if number.fract() != 0.0 || !(1.0..=MOST).contains(&number) {
+        return Err(Failure::OutOfRange(format!(
+            "Expected {EXPECTED} for rowLength but received {}",
+            describe(value)
+        )));
+    }
+    Ok(number as usize)
+}
+
+/// NaN for a floating-point class; an integer has no value that stands for "none".
+fn default_fill_value<'env>(class: Class, realm: &Realm<'env>) -> Result<Unknown<'env>, Failure> {
+    if class.dtype().integer_range().is_some() {
+        return Err(Failure::InvalidValue(format!(
+            "Expected a fillValue: mode 'fill' has no default for a {} (for a floating-point source \
+             it is NaN)",
+            class.name(),
+        )));
+    }
+    let env = realm.create.value().env;
+    let mut nan = std::ptr::null_mut();
+    // SAFETY: `env` is the current environment.
+    let status = unsafe { sys::napi_create_double(env, f64::NAN, &mut nan) };
+    napi::check_status!(status).map_err(Failure::Thrown)?;
+    // SAFETY: the value was just made.
+    Ok(unsafe { Unknown::from_raw_unchecked(env, nan) })
+}
+
+/// A floating-point class rounds; an integer class takes only what it can hold.
+fn check_fill_value(value: Unknown, class: Class) -> Result<(), Failure> {
+    let wanted = if class.is_bigint() { ValueType::BigInt } else { ValueType::Number };
+    if value.get_type()? != wanted {
+        let kind = if class.is_bigint() { "bigint" } else { "number" };
+        let expected = format!("a {kind}, as a {} holds,", class.name());
+        return Err(Failure::invalid_type("fillValue", expected, describe(value)));
+    }
+    let Some((least, greatest)) = class.dtype().integer_range() else { return Ok(()) };
+    let fits = match class.dtype() {
+        // SAFETY: the value is a bigint.
+        Dtype::BigInt64 => unsafe { value.cast::<BigInt>() }?.get_i64().1,
+        // SAFETY: as above.
+        Dtype::BigUint64 => {
+            let (negative, _, lossless) = unsafe { value.cast::<BigInt>() }?.get_u64();
+            lossless && !negative
+        }
+        // SAFETY: the value is a number.
+        _ => {
+            let number = unsafe { f64::from_napi_value(value.value().env, value.raw()) }?;
+            number.fract() == 0.0 && (least as f64..=greatest as f64).contains(&number)
+        }
+    };
+    if fits {
+        return Ok(());
+    }
+    Err(Failure::OutOfRange(format!(
+        "Expected an integer from {least} to {greatest} for fillValue, as a {} holds, but received {}",
+        class.name(),
+        describe(value),
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn device_names() {
+        assert_eq!(parse_device("cuda"), Some(DeviceChoice::Cuda(0)));
+        assert_eq!(parse_device("cuda:12"), Some(DeviceChoice::Cuda(12)));
+        for bad in ["cuda:", "cuda:-1", "cuda:+1", "cuda:1.5", "CUDA", "gpu", ""] {
+            assert_eq!(parse_device(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! A gather on libuv's pool, and its promise.
+
+use super::failure::Failure;
+use crate::gather::{self, DeviceChoice, Request};
+use napi::bindgen_prelude::{FromNapiValue, Unknown};
+use napi::{Env, JsValue, ScopedTask, UnknownRef};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// A reference that keeps a value from being collected until it is released. One that is never
+/// released, because the environment went away first, went with it: that is no leak to report.
+pub type Reference = UnknownRef<false>;
+
+pub fn hold(value: Unknown) -> napi::Result<Reference> {
+    // SAFETY: the environment is the value's own.
+    unsafe { Reference::from_napi_value(value.value().env, value.raw()) }
+}
+
+/// The JavaScript values that must not be collected while the task runs.
+pub struct Held {
+    pub result: Reference,
+    /// Sources and indices that are read in place.
+    pub inputs: Vec<Reference>,
+}
+
+pub struct GatherTask {
+    pub request: Request,
+    pub device: DeviceChoice,
+    pub held: Held,
+    pub index_is_bigint: bool,
+}
+
+impl<'env> ScopedTask<'env> for GatherTask {
+    type Output = Result<(), Failure>;
+    type JsValue = Unknown<'env>;
+
+    fn compute(&mut self) -> napi::Result<Self::Output> {
+        Ok(caught(|| gather::run(&self.request, self.device).map_err(Failure::Gather)))
+    }
+
+    fn resolve(&mut self, env: &'env Env, output: Self::Output) -> napi::Result<Unknown<'env>> {
+        match output {
+            Ok(()) => self.held.result.get_value(env),
+            Err(failure) => Err(failure.into_error(env, self.index_is_bigint)),
+        }
+    }
+
+    fn finally(self, env: Env) -> napi::Result<()> {
+        let Held { result, inputs } = self.held;
+        result.unref(&env)?;
+        inputs.into_iter().try_for_each(|input| input.unref(&env))
+    }
+}
+
+/// Runs `work`; a panic in it becomes a failure. Past a C callback's frame it would end the
+/// process.
+pub fn caught<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let message = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied())
+            .unwrap_or("a panic");
+        Err(Failure::Internal(message.to_owned()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_a_failure_that_carries_its_message() {
+        for panic in [|| panic!("plain words"), || panic!("number {}", 7)] as [fn() -> _; 2] {
+            let failure = caught::<()>(panic).unwrap_err();
+            let message = failure.to_string();
+            assert!(message.contains("plain words") || message.contains("number 7"), "{message}");
+        }
+        assert!(caught(|| Ok(3)).is_ok());
+    }
+}

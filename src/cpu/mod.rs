@@ -1,0 +1,8 @@
+//! The gather on host memory: rows of bytes, copied by as many threads as there are cores.
+
+mod gather;
+mod scratch;
+mod threads;
+
+pub use gather::{Place, Table, first_outside, gather};
+pub use scratch::Scratch;

@@ -1,0 +1,75 @@
+//! Host memory for copies, kept and used again: the first touch of fresh memory costs eight times
+//! what a copy into warm memory does.
+
+use std::sync::Mutex;
+
+/// At most this many idle blocks are kept, and none larger than [`KEPT_BYTES`].
+const KEPT_BLOCKS: usize = 32;
+const KEPT_BYTES: usize = 4 << 20;
+
+static IDLE: Mutex<Vec<Vec<u128>>> = Mutex::new(Vec::new());
+
+/// A copy of some bytes, aligned for any element. Its memory goes back to be used again.
+pub struct Scratch {
+    words: Vec<u128>,
+}
+
+impl Scratch {
+    /// Copies `bytes` bytes that begin at `from`.
+    ///
+    /// # Safety
+    /// `from` is readable for `bytes` bytes. Another thread may write to it meanwhile: the copy
+    /// then holds old and new bytes mixed, and nothing here depends on which.
+    pub unsafe fn copy_of(from: *const u8, bytes: usize) -> Scratch {
+        let mut words = take(bytes.div_ceil(size_of::<u128>()));
+        // SAFETY: `take` gave room for `bytes`, and the caller vouches for `from`.
+        unsafe { std::ptr::copy_nonoverlapping(from, words.as_mut_ptr().cast::<u8>(), bytes) };
+        Scratch { words }
+    }
+
+    pub fn as_ptr(&self) -> *const u8 {
+        self.words.as_ptr().cast()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let words = std::mem::take(&mut self.words);
+        if words.capacity() * size_of::<u128>() <= KEPT_BYTES
+            && let Ok(mut idle) = IDLE.lock()
+            && idle.len() < KEPT_BLOCKS
+        {
+            idle.push(words);
+        }
+    }
+}
+
+/// A block with room for `words`: the smallest idle one that fits, else a new one. Its length
+/// stays 0: the bytes are reached through its pointer alone.
+fn take(words: usize) -> Vec<u128> {
+    let fitting = IDLE.lock().ok().and_then(|mut idle| {
+        let (at, _) = idle
+            .iter()
+            .enumerate()
+            .filter(|(_, block)| block.capacity() >= words)
+            .min_by_key(|(_, block)| block.capacity())?;
+        Some(idle.swap_remove(at))
+    });
+    // A power of two, so that calls of about one size share their blocks.
+    fitting.unwrap_or_else(|| Vec::with_capacity(words.next_power_of_two()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_holds_the_bytes() {
+        let bytes: Vec<u8> = (0..100).collect();
+        // SAFETY: `bytes` is that long.
+        let copy = unsafe { Scratch::copy_of(bytes.as_ptr(), bytes.len()) };
+        // SAFETY: the copy holds as many bytes, which were just written.
+        let held = unsafe { std::slice::from_raw_parts(copy.as_ptr(), bytes.len()) };
+        assert_eq!(held, bytes);
+    }
+}

@@ -1,0 +1,111 @@
+//! One CUDA device: its context, its kernels, and the lanes that gathers run in.
+
+use super::error::{During, Error};
+use super::kernels::Kernels;
+use super::lane::Lane;
+use cudarc::driver::{result, sys};
+use std::sync::Mutex;
+
+pub struct Device {
+    context: sys::CUcontext,
+    pub(super) kernels: Kernels,
+    /// Lanes that no gather is using. They live as long as the process: a context that is torn
+    /// down at exit races with the driver's own teardown.
+    idle: Mutex<Vec<Lane>>,
+}
+
+// SAFETY: the driver's handles may be used from any thread.
+unsafe impl Send for Device {}
+unsafe impl Sync for Device {}
+
+impl Device {
+    /// Takes the device's primary context, the one that every library in the process shares.
+    pub(super) fn new(ordinal: usize) -> Result<Device, Error> {
+        let device = result::device::get(ordinal as i32).during("cuDeviceGet")?;
+        // SAFETY: the device exists; the context is released where a later step fails.
+        let context =
+            unsafe { result::primary_ctx::retain(device) }.during("cuDevicePrimaryCtxRetain")?;
+        let load = || {
+            // SAFETY: the context was just retained.
+            unsafe { result::ctx::set_current(context) }.during("cuCtxSetCurrent")?;
+            Kernels::load()
+        };
+        let kernels = load().inspect_err(|_| {
+            // SAFETY: as retained above; nothing uses it.
+            let _ = unsafe { result::primary_ctx::release(device) };
+        })?;
+        Ok(Device { context, kernels, idle: Mutex::new(Vec::new()) })
+    }
+
+    /// Makes the device's context the calling thread's.
+    pub(super) fn make_current(&self) -> Result<(), Error> {
+        // SAFETY: the context is retained for the life of the process.
+        unsafe { result::ctx::set_current(self.context) }.during("cuCtxSetCurrent")
+    }
+
+    /// Runs `work` in a lane that no other gather is using. Afterwards nothing on the lane is
+    /// still running, whether `work` failed or not.
+    pub(super) fn with_lane<T>(
+        &self,
+        work: impl FnOnce(&mut Lane) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.make_current()?;
+        // The lane that was used last, so that one caller at a time keeps using one lane's memory.
+        let idle = self.idle_lanes().pop();
+        let mut lane = match idle {
+            Some(lane) => lane,
+            None => Lane::new()?,
+        };
+        let result = work(&mut lane).inspect_err(|_| lane.drain());
+        self.idle_lanes().push(lane);
+        result
+    }
+
+    /// Gives back the device memory of every idle lane.
+    pub(super) fn release_idle_memory(&self) -> Result<(), Error> {
+        // Taken out first: freeing waits for the device, and nobody should wait for the lock.
+        let mut lanes = std::mem::take(&mut *self.idle_lanes());
+        let released = lanes.iter_mut().try_for_each(Lane::release_memory);
+        self.idle_lanes().append(&mut lanes);
+        released
+    }
+
+    fn idle_lanes(&self) -> std::sync::MutexGuard<'_, Vec<Lane>> {
+        self.idle.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Free and total memory of the device, in bytes.
+    pub fn memory(&self) -> Result<(usize, usize), Error> {
+        self.make_current()?;
+        result::mem_get_info().during("cuMemGetInfo")
+    }
+}
+
+/// What the driver says of a device without a context on it.
+pub struct Properties {
+    pub name: String,
+    pub total_memory: usize,
+    pub compute_capability: (i32, i32),
+}
+
+impl Properties {
+    pub fn of(ordinal: usize) -> Result<Properties, Error> {
+        use sys::CUdevice_attribute::{
+            CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR as MAJOR,
+            CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR as MINOR,
+        };
+        let device = result::device::get(ordinal as i32).during("cuDeviceGet")?;
+        // SAFETY: the device exists.
+        let attribute = |attribute| {
+            unsafe { result::device::get_attribute(device, attribute) }
+                .during("cuDeviceGetAttribute")
+        };
+        Ok(Properties {
+            name: result::device::get_name(device).during("cuDeviceGetName")?,
+            // SAFETY: the device exists.
+            total_memory: unsafe { result::device::total_mem(device) }
+                .during("cuDeviceTotalMem")?,
+            compute_capability: (attribute(MAJOR)?, attribute(MINOR)?),
+        })
+    }
+}

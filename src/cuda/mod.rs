@@ -1,0 +1,19 @@
+//! The gather on a CUDA device: plain bytes and numbers in, no idea of JavaScript.
+//!
+//! The driver's library is found at the first call, never at load, and nothing but the driver is
+//! needed: the kernels are PTX that it compiles. CUDA's own names and results are explained in the
+//! [driver API reference](https://docs.nvidia.com/cuda/cuda-driver-api/).
+
+mod device;
+mod driver;
+mod error;
+mod kernels;
+mod lane;
+mod memory;
+mod upload;
+
+pub use device::{Device, Properties};
+pub use driver::driver;
+pub use error::Error;
+pub use kernels::Rule;
+pub use upload::{HostArrays, Outside, gather_from_host};

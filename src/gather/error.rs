@@ -1,0 +1,19 @@
+//! How a gather can fail once its arguments are known to be sound.
+
+use crate::cuda;
+
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Error {
+    /// numpy's words, with the position added.
+    #[error("index {index} at position {position} is out of bounds for axis 0 with size {length}")]
+    OutOfRange {
+        /// The first such place in the index array.
+        position: u64,
+        /// The index that stands there.
+        index: i128,
+        /// Rows of the source.
+        length: u64,
+    },
+    #[error(transparent)]
+    Cuda(#[from] cuda::Error),
+}

@@ -1,0 +1,159 @@
+//! A gather, along its route.
+
+use super::bounds::Bounds;
+use super::error::Error;
+use super::index::{Index, with_index_type};
+use super::plan::{DeviceChoice, Route};
+use super::request::{Input, Request, Shape};
+use crate::cpu::{self, Scratch, Table};
+use crate::cuda::{self, HostArrays, Outside, Rule};
+
+/// Does what `request` asks for, on the device that `choice` leads to. Blocks until it is done.
+pub fn run(request: &Request, choice: DeviceChoice) -> Result<(), Error> {
+    match Route::choose(choice)? {
+        Route::Cpu => with_index_type!(request.shape.index_type, I => on_cpu::<I>(request)),
+        Route::Upload(device) => on_device(request, &device),
+    }
+}
+
+fn on_cpu<I: Index>(request: &Request) -> Result<(), Error> {
+    let Shape { row_bytes, length, bounds, fill, .. } = request.shape;
+    // A result of the caller's stays untouched where an index is bad: so all are checked before
+    // the first row is written, and on a copy, for the caller may change them in between.
+    let checked_copy = match &request.index {
+        Input::Borrowed(index) if request.out.is_callers && bounds.can_fail() => {
+            // SAFETY: the request's index is that long.
+            Some(unsafe { Scratch::copy_of(*index, request.shape.index_bytes()) })
+        }
+        _ => None,
+    };
+    let address = checked_copy.as_ref().map_or(request.index.as_ptr(), Scratch::as_ptr);
+    let index = Indices::<I>(address.cast());
+    // SAFETY: `i` is below `length` wherever this is called.
+    let place = |i: usize| bounds.place(unsafe { index.read(i) });
+
+    if request.out.is_callers && bounds.can_fail() {
+        fail_outside(bounds, cpu::first_outside(length, place))?;
+    }
+    let table = Table {
+        source: request.source.as_ptr(),
+        out: request.out.address,
+        row_bytes,
+        length,
+        fill,
+    };
+    // SAFETY: the request's memory is as its shape says, and `place` names only rows below `rows`.
+    fail_outside(bounds, unsafe { cpu::gather(table, place) })
+}
+
+fn fail_outside<I: Index>(bounds: Bounds, found: Option<(usize, I)>) -> Result<(), Error> {
+    match found {
+        None => Ok(()),
+        Some((position, index)) => Err(Error::OutOfRange {
+            position: position as u64,
+            index: index.into(),
+            length: bounds.rows,
+        }),
+    }
+}
+
+/// An index array that its owner may be writing to.
+struct Indices<I>(*const I);
+
+// SAFETY: only read, and as `read` says.
+unsafe impl<I> Sync for Indices<I> {}
+
+impl<I: Index> Indices<I> {
+    /// The index at `i`, read exactly once: the value that is checked is the value that is used.
+    ///
+    /// # Safety
+    /// The array is longer than `i`.
+    unsafe fn read(&self, i: usize) -> I {
+        // SAFETY: as the caller says. Volatile, so that the compiler can't read it again later.
+        unsafe { self.0.add(i).read_volatile() }
+    }
+}
+
+fn on_device(request: &Request, device: &cuda::Device) -> Result<(), Error> {
+    let shape = &request.shape;
+    let rule = Rule {
+        length: shape.length as u64,
+        rows: shape.bounds.rows,
+        row_bytes: shape.row_bytes as u64,
+        index_type: shape.index_type as u32,
+        mode: shape.bounds.mode as u32,
+        wrap_negative: shape.bounds.wrap_negative,
+        fill: shape.fill,
+    };
+    let arrays = HostArrays {
+        source: request.source.as_ptr(),
+        source_bytes: shape.source_bytes(),
+        index: request.index.as_ptr(),
+        index_bytes: shape.index_bytes(),
+        out: request.out.address,
+        out_bytes: shape.out_bytes(),
+    };
+    // SAFETY: the request's memory is as its shape says.
+    match unsafe { cuda::gather_from_host(device, &rule, &arrays) }? {
+        None => Ok(()),
+        Some(Outside { position, index }) => Err(Error::OutOfRange {
+            position,
+            index: shape.index_type.decode(index),
+            length: rule.rows,
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bounds::Mode;
+    use super::super::index::IndexType;
+    use super::super::request::Output;
+    use super::*;
+
+    /// Gathers float32 by int32 on the CPU into a result of the caller's.
+    fn gather(source: &[f32], index: &[i32], mode: Mode, out: &mut [f32]) -> Result<(), Error> {
+        let bounds = Bounds { rows: source.len() as u64, mode, wrap_negative: true };
+        let request = Request {
+            shape: Shape {
+                row_bytes: 4,
+                length: index.len(),
+                index_type: IndexType::I32,
+                bounds,
+                fill: [0xff; 16],
+            },
+            source: Input::Borrowed(source.as_ptr().cast()),
+            index: Input::Borrowed(index.as_ptr().cast()),
+            out: Output { address: out.as_mut_ptr().cast(), is_callers: true },
+        };
+        run(&request, DeviceChoice::Cpu)
+    }
+
+    #[test]
+    fn rows_come_out_in_the_order_of_the_index() {
+        let mut out = [0.0; 4];
+        gather(&[10.0, 20.0, 30.0], &[2, 0, -1, -3], Mode::Raise, &mut out).unwrap();
+        assert_eq!(out, [30.0, 10.0, 30.0, 10.0]);
+    }
+
+    #[test]
+    fn a_bad_index_leaves_the_callers_result_untouched() {
+        let mut index = vec![0; 100_000];
+        (index[77_777], index[99_999]) = (-4, 3);
+        let mut out = vec![-1.0; index.len()];
+        let error = gather(&[1.0, 2.0, 3.0], &index, Mode::Raise, &mut out).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "index -4 at position 77777 is out of bounds for axis 0 with size 3"
+        );
+        assert!(out.iter().all(|&value| value == -1.0));
+    }
+
+    #[test]
+    fn no_rows_and_no_index_is_no_error() {
+        for mode in [Mode::Raise, Mode::Wrap, Mode::Clip, Mode::Fill] {
+            gather(&[], &[], mode, &mut []).unwrap();
+        }
+        assert!(gather(&[], &[0], Mode::Clip, &mut [0.0]).is_err());
+    }
+}

@@ -1,0 +1,17 @@
+//! `cugather`: `result[i] = source[index[i]]` for Node.js, on the GPU, off the event loop.
+//!
+//! The house has three floors, and a file imports only from the floors below its own:
+//!
+//! - [`binding`], the top floor, the only one that knows JavaScript: arguments, options, errors,
+//!   the task on libuv's pool;
+//! - [`gather`], plain Rust: element and index types, the index rule, a checked request, the route
+//!   that it takes;
+//! - [`cpu`] and [`cuda`], the ground floor, bytes and numbers alone: the gather on host memory,
+//!   and the one on a CUDA device with its kernels in `kernels/gather.cu`.
+//!
+//! `index.js` wraps the binding in an async function: there errors get their JavaScript stack.
+
+mod binding;
+mod cpu;
+mod cuda;
+mod gather;
