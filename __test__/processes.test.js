@@ -1,0 +1,137 @@
+// What only a process of its own can show: loading, devices, threads, and how it ends.
+
+const test = require('ava')
+const { devices, onCuda } = require('./helpers/devices.js')
+const { runsClean } = require('./helpers/child.js')
+
+const print = (expression) => `console.log(JSON.stringify(${expression}))`
+
+test('require loads no CUDA library, and neither does a gather on the CPU', async (t) => {
+  const libraries = 'process.report.getReport().sharedObjects.filter((p) => /cugather|cuda|nvrtc/.test(p))'
+  const stdout = await runsClean(
+    t,
+    `const loaded = ${libraries}
+     await cudaGather(f32(1), i32(0), { device: 'cpu' })
+     ${print(`[loaded, ${libraries}]`)}`,
+  )
+  const [afterRequire, afterGather] = JSON.parse(stdout)
+  const addon = (path) => /cugather[^/]*\.node$/.test(path)
+  t.true(afterRequire.some(addon), 'the report names the addon itself')
+  t.deepEqual(
+    afterRequire.filter((path) => /lib(nv)?cuda|nvrtc/.test(path)),
+    [],
+  )
+  t.deepEqual(
+    afterGather.filter((path) => /lib(nv)?cuda|nvrtc/.test(path)),
+    [],
+  )
+})
+
+test('without a usable device the CPU answers, and the reason is told', async (t) => {
+  // With a driver, no device is shown to it; without one, its library is missing.
+  const env = { CUDA_VISIBLE_DEVICES: '-1', CUGATHER_DEVICE: '' }
+  const stdout = await runsClean(
+    t,
+    `const result = await cudaGather(f32(10, 20, 30), i32(2, 0, -1))
+     const refused = []
+     for (let round = 0; round < 2; round++) {
+       await cudaGather(f32(1), i32(0), { device: 'cuda' }).catch((error) => refused.push(error))
+     }
+     const { usable, reason, devices } = await cudaStatus()
+     ${print(`{
+       result: [...result],
+       refused: refused.map(({ code, message }) => ({ code, message })),
+       usable, reason, devices,
+     }`)}`,
+    { env },
+  )
+  const { result, refused, usable, reason, devices } = JSON.parse(stdout)
+  t.deepEqual(result, [30, 10, 30])
+  t.false(usable)
+  t.deepEqual(devices, [])
+  t.regex(reason, onCuda ? /CUDA_ERROR_NO_DEVICE \(error 100\)/ : /libcuda\.so\.1\) was not found/)
+  const expected = { code: 'ERR_CUDA_UNAVAILABLE', message: `CUDA is not usable: ${reason}` }
+  t.deepEqual(refused, [expected, expected])
+})
+
+test('CUGATHER_DEVICE chooses, and a wrong one is named', async (t) => {
+  const attempt = `await cudaGather(f32(1), i32(0)).then(() => 'gathered', (e) => e.code + ' ' + e.message)`
+  const outcome = async (CUGATHER_DEVICE) =>
+    JSON.parse(await runsClean(t, print(attempt), { env: { CUGATHER_DEVICE } }))
+  t.is(await outcome('cpu'), 'gathered')
+  t.is(await outcome('auto'), 'gathered')
+  t.is(await outcome(''), 'gathered')
+  t.regex(await outcome('cuda:99'), /^ERR_CUDA_UNAVAILABLE /)
+  t.regex(await outcome('cuda'), onCuda ? /^gathered$/ : /^ERR_CUDA_UNAVAILABLE /)
+  t.regex(
+    await outcome('GPU'),
+    /^ERR_INVALID_ARG_VALUE Expected .* for the environment variable CUGATHER_DEVICE but received string 'GPU'$/,
+  )
+})
+
+if (onCuda) {
+  test('cudaStatus describes the device', async (t) => {
+    const { cudaStatus } = require('../index.js')
+    const status = await cudaStatus()
+    t.true(status.usable)
+    t.is(status.reason, null)
+    t.regex(status.cudaVersion, /^\d+\.\d+$/)
+    const [first] = status.devices
+    t.is(first.device, 'cuda:0')
+    t.regex(first.computeCapability, /^\d+\.\d$/)
+    t.true(first.name.length > 0)
+    t.true(first.memory.free > 0 && first.memory.free <= first.memory.total)
+  })
+}
+
+for (const device of devices) {
+  const env = { CUGATHER_DEVICE: device }
+
+  test(`the first calls may come from eight workers at once [${device}]`, async (t) => {
+    const stdout = await runsClean(
+      t,
+      `const { Worker } = require('node:worker_threads')
+       const work = \`
+         const { cudaGather } = require(\${JSON.stringify(${JSON.stringify(require.resolve('../index.js'))})})
+         cudaGather(new Float32Array([1, 2, 3]), new Int32Array([2, 0])).then((result) =>
+           require('node:worker_threads').parentPort.postMessage(result, [result.buffer]))
+       \`
+       const first = (worker) => new Promise((resolve, reject) =>
+         worker.once('message', (result) => resolve([...result])).once('error', reject))
+       const workers = Array.from({ length: 8 }, () => new Worker(work, { eval: true }))
+       ${print('await Promise.all(workers.map(first))')}`,
+      { env },
+    )
+    t.deepEqual(JSON.parse(stdout), Array(8).fill([3, 1]))
+  })
+
+  test(`a process ends as it is told to, after a gather and during one [${device}]`, async (t) => {
+    const during = `const big = new Float32Array(1 << 22), index = new Int32Array(1 << 22)
+      for (let i = 0; i < 8; i++) cudaGather(big, index)`
+    await runsClean(t, `await cudaGather(f32(1), i32(0))`, { env })
+    await runsClean(t, `await cudaGather(f32(1), i32(0)); process.exit(7)`, { env, code: 7 })
+    await runsClean(t, `${during}; process.exit(7)`, { env, code: 7 })
+    await runsClean(t, `${during}; setTimeout(() => process.exit(7), 5)`, { env, code: 7 })
+    await runsClean(t, during, { env })
+  })
+
+  test(`memory does not grow over many calls, failed ones too [${device}]`, async (t) => {
+    const stdout = await runsClean(
+      t,
+      `const source = new Float32Array(1 << 19), index = new Int32Array(1 << 19)
+       const bad = new Int32Array(1 << 19).fill(-1 << 30)
+       const round = async () => {
+         await Promise.allSettled([cudaGather(source, index), cudaGather(source, bad),
+           cudaGather(source, 'no'), cudaGather(f32(1), i32(0))])
+         gc()
+       }
+       for (let i = 0; i < 50; i++) await round()
+       const before = process.memoryUsage.rss()
+       for (let i = 0; i < 300; i++) await round()
+       ${print('(process.memoryUsage.rss() - before) / 2 ** 20')}`,
+      { env, args: ['--expose-gc'] },
+    )
+    // 300 rounds that kept one 2 MiB array each would be 600 MiB.
+    t.true(JSON.parse(stdout) < 60, `${stdout} MiB more after 300 rounds`)
+  })
+}
