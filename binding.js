@@ -837,3 +837,4 @@ module.exports.__napiBindingTarget = __napiStampBindingTarget(nativeBinding, __n
 module.exports = nativeBinding
 module.exports.cudaGather = nativeBinding.cudaGather
 module.exports.cudaStatus = nativeBinding.cudaStatus
+module.exports.explain = nativeBinding.explain

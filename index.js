@@ -33,25 +33,28 @@ const isResizable = (buffer) =>
 // Read once: a variable that changes later is no way to switch devices, the option is.
 const defaultDevice = process.env.CUGATHER_DEVICE || undefined
 
-// An error made on another thread has no stack. Captured here, after the await, it shows the
-// callers that wait for this promise; a call that succeeds pays nothing for it.
-const withStack = (error) => {
-  Error.captureStackTrace(error, withStack)
-  return error
-}
+// What the binding needs of this realm.
+const realm = [defaultDevice, create, isResizable]
 
-async function cudaGather(source, index, options) {
-  // What is thrown here, on the caller's own stack, rejects the promise as it is.
-  const gathering = binding.cudaGather(source, index, options, defaultDevice, create, isResizable)
+// What the binding throws on the caller's own stack rejects the promise as it is. An error made on
+// another thread has no stack: captured here, after the await, it shows the callers that wait for
+// this promise, and a call that succeeds pays nothing for it.
+async function settled(start) {
+  const promise = start()
   try {
-    return await gathering
+    return await promise
   } catch (error) {
-    throw withStack(error)
+    Error.captureStackTrace(error, settled)
+    throw error
   }
 }
 
-async function cudaStatus() {
-  return binding.cudaStatus()
-}
+const cudaGather = (source, index, options) =>
+  settled(() => binding.cudaGather(source, index, options, ...realm))
 
-module.exports = { cudaGather, cudaStatus }
+const explain = (source, index, options) =>
+  settled(() => binding.explain(source, index, options, ...realm))
+
+const cudaStatus = () => settled(() => binding.cudaStatus())
+
+module.exports = { cudaGather, cudaStatus, explain }

@@ -7,7 +7,8 @@ const { runsClean } = require('./helpers/child.js')
 const print = (expression) => `console.log(JSON.stringify(${expression}))`
 
 test('require loads no CUDA library, and neither does a gather on the CPU', async (t) => {
-  const libraries = 'process.report.getReport().sharedObjects.filter((p) => /cugather|cuda|nvrtc/.test(p))'
+  const libraries =
+    'process.report.getReport().sharedObjects.filter((p) => /cugather|cuda|nvrtc/.test(p))'
   const stdout = await runsClean(
     t,
     `const loaded = ${libraries}

@@ -1,11 +1,11 @@
 //! `cudaGather`: from JavaScript's arguments to a task on its way.
 
+use super::arguments::Arguments;
 use super::failure::Failure;
-use super::options::Options;
 use super::task::{GatherTask, Held, Reference, hold};
-use super::typed_array::{Class, Realm, View};
+use super::typed_array::{Realm, View};
 use crate::cpu::Scratch;
-use crate::gather::{Bounds, IndexType, Input, Output, Request, Shape};
+use crate::gather::{Input, Output, Request};
 use napi::Env;
 use napi::bindgen_prelude::{FnArgs, Function, PromiseRaw, Unknown};
 use napi_derive::napi;
@@ -53,100 +53,29 @@ pub fn cuda_gather<'env>(
     is_resizable: Function<'env, Unknown<'env>, bool>,
 ) -> napi::Result<PromiseRaw<'env, Unknown<'env>>> {
     let realm = Realm { create, is_resizable };
-    let task = prepare(source, index, options, default_device, &realm)
+    let task = Arguments::read(source, index, options, default_device, &realm)
+        .and_then(|arguments| prepare(arguments, &realm))
         .map_err(|failure| failure.into_error(env, false))?;
     Ok(env.spawn(task)?.promise_object())
 }
 
-fn prepare<'env>(
-    source: Unknown<'env>,
-    index: Unknown<'env>,
-    options: Unknown<'env>,
-    default_device: Unknown<'env>,
-    realm: &Realm<'env>,
-) -> Result<GatherTask, Failure> {
-    // The options first: their getters are the caller's code. Past this line none runs.
-    let options = Options::read(options, default_device)?;
-    let source = View::of(source, "source", "a typed array", |_| true, realm)?;
-    let is_integer = |class: Class| IndexType::of(class.dtype()).is_some();
-    let expected = "a typed array of integers (Int8Array to BigUint64Array)";
-    let index = View::of(index, "index", expected, is_integer, realm)?;
-
-    let fill = options.fill(source.class, realm)?;
-    let length = result_length(&source, &index, options.row_length)?;
-    let (result, is_callers) = match options.out {
-        Some(out) => (check_out(out, length, &source, &index, realm)?, true),
-        None => (realm.create(source.class, length)?, false),
-    };
-    let shape = Shape {
-        row_bytes: options.row_length * source.class.dtype().size(),
-        length: index.length,
-        index_type: IndexType::of(index.class.dtype()).expect("the class was just accepted"),
-        bounds: Bounds {
-            rows: (source.length / options.row_length) as u64,
-            mode: options.mode,
-            wrap_negative: options.wrap_negative,
-        },
-        fill,
+/// The task for a call: its inputs copied or held, its result made.
+fn prepare<'env>(call: Arguments<'env>, realm: &Realm<'env>) -> Result<GatherTask, Failure> {
+    let is_callers = call.out.is_some();
+    let result = match call.out {
+        Some(out) => out,
+        None => realm.create(call.source.class, call.result_length)?,
     };
     let mut inputs = Vec::new();
     let request = Request {
-        shape,
-        source: input(&source, &mut inputs)?,
-        index: input(&index, &mut inputs)?,
+        shape: call.shape,
+        source: input(&call.source, &mut inputs)?,
+        index: input(&call.index, &mut inputs)?,
         out: Output { address: result.data, is_callers },
     };
     let held = Held { result: hold(result.value)?, inputs };
-    let index_is_bigint = index.class.is_bigint();
-    Ok(GatherTask { request, device: options.device, held, index_is_bigint })
-}
-
-/// Elements of the result, where source and row length go together.
-fn result_length(source: &View, index: &View, row_length: usize) -> Result<usize, Failure> {
-    if !source.length.is_multiple_of(row_length) {
-        return Err(Failure::InvalidValue(format!(
-            "Expected a source of whole rows but received a {} of length {}, which is not a \
-             multiple of rowLength {row_length}",
-            source.class.name(),
-            source.length,
-        )));
-    }
-    // Typed arrays stay below 2^53 elements whatever the runtime, so that no size overflows later.
-    const MOST: usize = (1 << 53) - 1;
-    index.length.checked_mul(row_length).filter(|&length| length <= MOST).ok_or_else(|| {
-        Failure::OutOfRange(format!(
-            "The result would have {} rows of {row_length} elements, more than a typed array can \
-             hold",
-            index.length,
-        ))
-    })
-}
-
-/// The caller's own array for the result.
-fn check_out<'env>(
-    out: Unknown<'env>,
-    length: usize,
-    source: &View,
-    index: &View,
-    realm: &Realm<'env>,
-) -> Result<View<'env>, Failure> {
-    let name = source.class.name();
-    let expected = format!("a {name} of length {length}");
-    let out = View::of(out, "out", &expected, |class| class == source.class, realm)?;
-    if out.length != length {
-        return Err(Failure::InvalidValue(format!(
-            "Expected {expected} for out (index.length * rowLength) but received one of length {}",
-            out.length,
-        )));
-    }
-    for (other, input) in [("source", source), ("index", index)] {
-        if out.overlaps(input) {
-            return Err(Failure::InvalidValue(format!(
-                "Expected memory of its own for out but received one that overlaps {other}",
-            )));
-        }
-    }
-    Ok(out)
+    let index_is_bigint = call.index.class.is_bigint();
+    Ok(GatherTask { request, device: call.device, held, index_is_bigint })
 }
 
 /// A copy of a small input; a large one itself, kept alive in `inputs`.

@@ -1,8 +1,10 @@
 //! The border to JavaScript.
 
+mod arguments;
 mod cuda_gather;
 mod cuda_status;
 mod describe;
+mod explain;
 mod failure;
 mod options;
 mod task;

@@ -7,6 +7,7 @@ use cudarc::driver::{result, sys};
 use std::sync::Mutex;
 
 pub struct Device {
+    ordinal: usize,
     context: sys::CUcontext,
     pub(super) kernels: Kernels,
     /// Lanes that no gather is using. They live as long as the process: a context that is torn
@@ -34,7 +35,11 @@ impl Device {
             // SAFETY: as retained above; nothing uses it.
             let _ = unsafe { result::primary_ctx::release(device) };
         })?;
-        Ok(Device { context, kernels, idle: Mutex::new(Vec::new()) })
+        Ok(Device { ordinal, context, kernels, idle: Mutex::new(Vec::new()) })
+    }
+
+    pub fn ordinal(&self) -> usize {
+        self.ordinal
     }
 
     /// Makes the device's context the calling thread's.

@@ -13,6 +13,6 @@ pub use bounds::{Bounds, Mode};
 pub use dtype::Dtype;
 pub use error::Error;
 pub use index::IndexType;
-pub use plan::DeviceChoice;
+pub use plan::{DeviceChoice, Route, Traffic};
 pub use request::{Input, Output, Request, Shape};
 pub use run::run;

@@ -1,6 +1,7 @@
 //! Which route a gather takes.
 
 use super::error::Error;
+use super::request::Shape;
 use crate::cuda::{self, Device, driver};
 use std::sync::Arc;
 
@@ -35,6 +36,39 @@ impl Route {
             DeviceChoice::Default => Ok(device(0).map_or(Route::Cpu, Route::Upload)),
         }
     }
+
+    pub fn name(&self) -> &'static str {
+        match self {
+            Route::Cpu => "cpu",
+            Route::Upload(_) => "upload",
+        }
+    }
+
+    /// The device it runs on, by the name that a caller would ask for.
+    pub fn device(&self) -> String {
+        match self {
+            Route::Cpu => "cpu".to_owned(),
+            Route::Upload(device) => format!("cuda:{}", device.ordinal()),
+        }
+    }
+
+    pub fn traffic(&self, shape: &Shape) -> Traffic {
+        match self {
+            Route::Cpu => Traffic { to_device: 0, from_device: 0 },
+            // An empty result is known without asking the device.
+            Route::Upload(_) if shape.length == 0 => Traffic { to_device: 0, from_device: 0 },
+            Route::Upload(_) => Traffic {
+                to_device: shape.source_bytes() + shape.index_bytes(),
+                from_device: shape.out_bytes(),
+            },
+        }
+    }
+}
+
+/// Bytes that cross the bus.
+pub struct Traffic {
+    pub to_device: usize,
+    pub from_device: usize,
 }
 
 fn device(ordinal: usize) -> Result<Arc<Device>, cuda::Error> {

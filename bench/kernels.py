@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Times the kernels of kernels/gather.ptx beside PyTorch's index_select, on this machine's GPU.
+
+    python3 bench/kernels.py [--json FILE]
+
+Needs PyTorch with CUDA. Both gather the same rows by the same random int32 indices in one process,
+timed by CUDA events, the median of many runs after a warm-up; ours are compared with PyTorch's,
+bit for bit, in a result that was poisoned first. GB/s count row read + row write + index read.
+"""
+
+import argparse
+import ctypes
+import json
+import pathlib
+import statistics
+
+import torch
+
+PTX = pathlib.Path(__file__).resolve().parent.parent / "kernels" / "gather.ptx"
+THREADS = 256
+INT32, RAISE = 4, 0  # IndexType and Mode in kernels/gather.cu
+ROUNDS = 30
+SEED = 20261201
+
+
+class GatherArgs(ctypes.Structure):
+    """The struct of kernels/gather.cu."""
+
+    _fields_ = [("fill", ctypes.c_uint8 * 16)]
+    _fields_ += [(name, ctypes.c_uint64) for name in ("source", "index", "out", "first_outside")]
+    _fields_ += [(name, ctypes.c_uint64) for name in ("length", "rows", "units", "units_magic")]
+    _fields_ += [(name, ctypes.c_uint32) for name in ("units_shift", "index_type", "mode", "wrap")]
+
+
+class Kernels:
+    """The kernels, launched on PyTorch's current stream."""
+
+    def __init__(self):
+        torch.cuda.init()
+        torch.empty(1, device="cuda")  # makes the context that the module is loaded into
+        self.cuda = ctypes.CDLL("libcuda.so.1")
+        self.module = ctypes.c_void_p()
+        image = PTX.read_bytes() + b"\0"
+        self.call("cuModuleLoadData", ctypes.byref(self.module), image)
+        self.functions = {}
+
+    def call(self, name, *arguments):
+        status = getattr(self.cuda, name)(*arguments)
+        if status != 0:
+            raise RuntimeError(f"{name}: error {status}")
+
+    def function(self, name):
+        if name not in self.functions:
+            found = ctypes.c_void_p()
+            self.call("cuModuleGetFunction", ctypes.byref(found), self.module, name.encode())
+            self.functions[name] = found
+        return self.functions[name]
+
+    def launcher(self, table, index, out, first_outside):
+        """A function that launches the gather that src/cuda/kernels.rs would launch."""
+        row_bytes = table.shape[1] * table.element_size()
+        together = row_bytes | table.data_ptr() | out.data_ptr() | 16
+        width = together & -together
+        units = row_bytes // width
+        bits = (units - 1).bit_length()
+        args = GatherArgs(
+            source=table.data_ptr(),
+            index=index.data_ptr(),
+            out=out.data_ptr(),
+            first_outside=first_outside.data_ptr(),
+            length=index.numel(),
+            rows=table.shape[0],
+            units=units,
+            units_magic=(1 << (63 + bits)) // units + 1 if units > 1 else 0,
+            units_shift=bits - 1 if units > 1 else 0,
+            index_type=INT32,
+            mode=RAISE,
+            wrap=1,
+        )
+        parameters = (ctypes.c_void_p * 1)(ctypes.addressof(args))
+        kind, per_thread = ("row", 1) if units == 1 else ("rows", 2)
+        function = self.function(f"gather_{kind}_{width}")
+        blocks = -(-index.numel() * units // (THREADS * per_thread))
+        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+
+        def launch():
+            self.call("cuLaunchKernel", function, blocks, 1, 1, THREADS, 1, 1, 0, stream, parameters, None)
+            return args  # kept alive by the closure
+
+        return launch
+
+
+def median_us(work, rounds=ROUNDS):
+    """The median time of one run in microseconds, by CUDA events around each."""
+    for _ in range(3):
+        work()
+    times = []
+    for _ in range(rounds):
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        work()
+        end.record()
+        end.synchronize()
+        times.append(begin.elapsed_time(end) * 1000)
+    return statistics.median(times)
+
+
+def measure(kernels, rows, width, length):
+    """Both kernels on one shape: rows of `width` float32, `length` of them gathered."""
+    generator = torch.Generator("cuda").manual_seed(SEED)
+    table = torch.empty((rows, width), device="cuda").view(torch.int32)
+    for start in range(0, rows, 1 << 22):
+        part = table[start : start + (1 << 22)]
+        part.random_(generator=generator)
+    index = torch.randint(rows, (length,), device="cuda", dtype=torch.int32, generator=generator)
+    out = torch.full((length, width), -1, device="cuda", dtype=torch.int32)
+    theirs = torch.empty_like(out)
+    first_outside = torch.full((1,), -1, device="cuda", dtype=torch.int64)
+    launch = kernels.launcher(table, index, out, first_outside)
+    launch()
+    torch.index_select(table, 0, index, out=theirs)
+    equal = bool(torch.equal(out, theirs)) and first_outside.item() == -1
+    ours = median_us(launch)
+    pytorch = median_us(lambda: torch.index_select(table, 0, index, out=theirs))
+    moved = length * (width * 4 * 2 + 4)
+    return {
+        "rows": rows,
+        "row_floats": width,
+        "indices": length,
+        "equal": equal,
+        "cugather_us": round(ours, 2),
+        "pytorch_us": round(pytorch, 2),
+        "ratio": round(ours / pytorch, 3),
+        "cugather_gb_s": round(moved / ours / 1e3, 1),
+        "pytorch_gb_s": round(moved / pytorch / 1e3, 1),
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", type=pathlib.Path, help="write the figures there as well")
+    arguments = parser.parse_args()
+    kernels = Kernels()
+    # Scalars out of 128 Mi; then rows of a table of 8 GiB, one Mi of them.
+    shapes = [(1 << 27, 1, 1 << k) for k in (10, 16, 20, 27)]
+    shapes += [((2 << 30) // width, width, 1 << 20) for width in (4, 16, 32, 64, 128, 256)]
+    device = torch.cuda.get_device_properties(0)
+    report = {"device": device.name, "torch": torch.__version__, "cuda": torch.version.cuda}
+    report["results"] = []
+    print(f"{device.name}, PyTorch {torch.__version__}")
+    print("      rows floats   indices   cugather    PyTorch  ratio    GB/s  equal")
+    for shape in shapes:
+        result = measure(kernels, *shape)
+        report["results"].append(result)
+        print(
+            f"{result['rows']:>10} {result['row_floats']:>6} {result['indices']:>9}"
+            f" {result['cugather_us']:>7.1f} us {result['pytorch_us']:>7.1f} us"
+            f" {result['ratio']:>6.3f} {result['cugather_gb_s']:>7.1f}  {result['equal']}"
+        )
+        torch.cuda.empty_cache()
+    if arguments.json:
+        arguments.json.write_text(json.dumps(report, indent=2) + "\n")
+    if not all(result["equal"] for result in report["results"]):
+        raise SystemExit("a result differs from PyTorch's")
+
+
+if __name__ == "__main__":
+    main()

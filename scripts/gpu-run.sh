@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# On a machine with an NVIDIA GPU: unpacks Node and runs the suite on CUDA, the demo, a gather
+# under compute-sanitizer's memcheck, and the kernels' benchmark where PyTorch is there for it.
+#
+#   bash run.sh [all | suite | large | demo | memcheck | kernels]...
+#
+# A missing GPU is a failure. Each part runs whatever became of the ones before it; the exit code
+# is that of the last one that failed.
+set -u
+bundle=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+cd "$bundle/cugather" || exit 1
+export CUGATHER_DEVICE=cuda
+failed=0
+
+if [ ! -x "$bundle/bin/node" ]; then
+  mkdir -p "$bundle/bin"
+  python3 -c "import lzma, shutil, sys
+shutil.copyfileobj(lzma.open(sys.argv[1]), open(sys.argv[2], 'wb'), 1 << 20)" \
+    "$bundle/node.xz" "$bundle/bin/node" && chmod +x "$bundle/bin/node" || exit 1
+fi
+export PATH="$bundle/bin:$PATH"
+
+part() { # part NAME COMMAND...: runs one part and says how it ended
+  local name=$1 code
+  shift
+  printf '\n== %s: %s\n' "$name" "$*"
+  "$@"
+  code=$?
+  printf '== %s: exit code %s\n' "$name" "$code"
+  [ "$code" -eq 0 ] || failed=$code
+}
+
+ava() { node node_modules/ava/entrypoints/cli.mjs "$@"; }
+
+run() {
+  case $1 in
+    all) for each in suite demo memcheck; do run "$each"; done ;;
+    suite) part suite ava ;;
+    large) part large node --expose-gc __test__/large.js ;;
+    demo) part demo node examples/demo.js ;;
+    kernels) part kernels python3 bench/kernels.py ;;
+    memcheck)
+      if command -v compute-sanitizer >/dev/null; then
+        part memcheck compute-sanitizer --tool memcheck --leak-check no --error-exitcode 9 \
+          node __test__/on-device.js
+      else
+        echo 'memcheck: compute-sanitizer is not on the PATH; not run'
+      fi
+      ;;
+    *) echo "run.sh: no part '$1'" >&2; exit 2 ;;
+  esac
+}
+
+[ $# -gt 0 ] || set -- all
+for each in "$@"; do run "$each"; done
+exit "$failed"

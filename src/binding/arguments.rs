@@ -1,0 +1,102 @@
+//! The arguments of a gather, checked: source, index, options, and how they hang together.
+
+use super::failure::Failure;
+use super::options::Options;
+use super::typed_array::{Class, Realm, View};
+use crate::gather::{Bounds, DeviceChoice, IndexType, Shape};
+use napi::bindgen_prelude::Unknown;
+
+/// What a call asks for. Its memory may be looked at while no code of the caller's runs.
+pub struct Arguments<'env> {
+    pub source: View<'env>,
+    pub index: View<'env>,
+    pub shape: Shape,
+    /// Elements of the result.
+    pub result_length: usize,
+    /// The caller's own array for the result.
+    pub out: Option<View<'env>>,
+    pub device: DeviceChoice,
+}
+
+impl<'env> Arguments<'env> {
+    pub fn read(
+        source: Unknown<'env>,
+        index: Unknown<'env>,
+        options: Unknown<'env>,
+        default_device: Unknown<'env>,
+        realm: &Realm<'env>,
+    ) -> Result<Arguments<'env>, Failure> {
+        // The options first: their getters are the caller's code. Past this line none runs.
+        let options = Options::read(options, default_device)?;
+        let source = View::of(source, "source", "a typed array", |_| true, realm)?;
+        let is_integer = |class: Class| IndexType::of(class.dtype()).is_some();
+        let expected = "a typed array of integers (Int8Array to BigUint64Array)";
+        let index = View::of(index, "index", expected, is_integer, realm)?;
+
+        let result_length = result_length(&source, &index, options.row_length)?;
+        let shape = Shape {
+            row_bytes: options.row_length * source.class.dtype().size(),
+            length: index.length,
+            index_type: IndexType::of(index.class.dtype()).expect("the class was just accepted"),
+            bounds: Bounds {
+                rows: (source.length / options.row_length) as u64,
+                mode: options.mode,
+                wrap_negative: options.wrap_negative,
+            },
+            fill: options.fill(source.class, realm)?,
+        };
+        let out = match options.out {
+            Some(out) => Some(check_out(out, result_length, &source, &index, realm)?),
+            None => None,
+        };
+        Ok(Arguments { source, index, shape, result_length, out, device: options.device })
+    }
+}
+
+/// Elements of the result, where source and row length go together.
+fn result_length(source: &View, index: &View, row_length: usize) -> Result<usize, Failure> {
+    if !source.length.is_multiple_of(row_length) {
+        return Err(Failure::InvalidValue(format!(
+            "Expected a source of whole rows but received a {} of length {}, which is not a \
+             multiple of rowLength {row_length}",
+            source.class.name(),
+            source.length,
+        )));
+    }
+    // Typed arrays stay below 2^53 elements whatever the runtime, so that no size overflows later.
+    const MOST: usize = (1 << 53) - 1;
+    index.length.checked_mul(row_length).filter(|&length| length <= MOST).ok_or_else(|| {
+        Failure::OutOfRange(format!(
+            "The result would have {} rows of {row_length} elements, more than a typed array can \
+             hold",
+            index.length,
+        ))
+    })
+}
+
+/// The caller's own array for the result.
+fn check_out<'env>(
+    out: Unknown<'env>,
+    length: usize,
+    source: &View,
+    index: &View,
+    realm: &Realm<'env>,
+) -> Result<View<'env>, Failure> {
+    let name = source.class.name();
+    let expected = format!("a {name} of length {length}");
+    let out = View::of(out, "out", &expected, |class| class == source.class, realm)?;
+    if out.length != length {
+        return Err(Failure::InvalidValue(format!(
+            "Expected {expected} for out (index.length * rowLength) but received one of length {}",
+            out.length,
+        )));
+    }
+    for (other, input) in [("source", source), ("index", index)] {
+        if out.overlaps(input) {
+            return Err(Failure::InvalidValue(format!(
+                "Expected memory of its own for out but received one that overlaps {other}",
+            )));
+        }
+    }
+    Ok(out)
+}
