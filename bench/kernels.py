@@ -78,7 +78,7 @@ class Kernels:
             wrap=1,
         )
         parameters = (ctypes.c_void_p * 1)(ctypes.addressof(args))
-        kind, per_thread = ("row", 1) if units == 1 else ("rows", 2)
+        kind, per_thread = ("row", 1) if units == 1 else ("rows", 4)
         function = self.function(f"gather_{kind}_{width}")
         blocks = -(-index.numel() * units // (THREADS * per_thread))
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)

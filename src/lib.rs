@@ -11,6 +11,9 @@
 //!
 //! `index.js` wraps the binding in an async function: there errors get their JavaScript stack.
 
+// Under test nothing is registered with Node, so nothing calls the binding.
+#![cfg_attr(test, allow(dead_code))]
+
 mod binding;
 mod cpu;
 mod cuda;

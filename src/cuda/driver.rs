@@ -9,8 +9,11 @@ use std::sync::{Arc, Mutex, OnceLock};
 pub struct Driver {
     /// As the driver gives it: 1000 × major + 10 × minor of the newest CUDA that it supports.
     pub cuda_version: i32,
-    devices: Vec<Mutex<Option<Result<Arc<Device>, Error>>>>,
+    devices: Vec<Mutex<Slot>>,
 }
+
+/// A device, once a call has wanted it, or why it can't be had.
+type Slot = Option<Result<Arc<Device>, Error>>;
 
 /// The driver, or why there is none. Found out once a process: a machine does not grow a GPU, and
 /// a failed search is not repeated at each call.

@@ -11,8 +11,8 @@ const PTX: &str = concat!(include_str!("../../kernels/gather.ptx"), "\0");
 const WIDTHS: [u64; 5] = [1, 2, 4, 8, 16];
 
 const THREADS: u32 = 256;
-/// Accesses a thread has in flight in the kernels for longer rows (PER_THREAD there).
-const ROWS_PER_THREAD: u64 = 2;
+/// Accesses that a thread has at a time in the kernels for longer rows (N there).
+const ROWS_PER_THREAD: u64 = 4;
 /// The most blocks that a grid's first dimension takes. Kernels stride over the rest.
 const MOST_BLOCKS: u64 = (1 << 31) - 1;
 

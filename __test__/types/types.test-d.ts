@@ -1,0 +1,100 @@
+// What must compile, and behind each @ts-expect-error what must not. npm run test:types
+
+import {
+  type CudaStatus,
+  cudaGather,
+  cudaStatus,
+  type Explanation,
+  explain,
+  type GatherOptions,
+  type IndexArray,
+  type SourceArray,
+} from '../../index.js'
+
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
+const is = <A, B>(_same: Same<A, B>) => {}
+
+const index = new Int32Array(1)
+
+// The class goes through, on a buffer of its own.
+async function classes() {
+  const f32 = await cudaGather(new Float32Array(1), index)
+  is<typeof f32, Float32Array<ArrayBuffer>>(true)
+  const f64 = await cudaGather(new Float64Array(1), index)
+  is<typeof f64, Float64Array<ArrayBuffer>>(true)
+  const i8 = await cudaGather(new Int8Array(1), index)
+  is<typeof i8, Int8Array<ArrayBuffer>>(true)
+  const clamped = await cudaGather(new Uint8ClampedArray(1), index)
+  is<typeof clamped, Uint8ClampedArray<ArrayBuffer>>(true)
+  const big = await cudaGather(new BigUint64Array(1), index)
+  is<typeof big, BigUint64Array<ArrayBuffer>>(true)
+  const shared = await cudaGather(new Float32Array(new SharedArrayBuffer(4)), index)
+  is<typeof shared, Float32Array<ArrayBuffer>>(true)
+  const buffer = await cudaGather(Buffer.from('a'), index)
+  is<typeof buffer, Uint8Array<ArrayBuffer>>(true)
+  const either = await cudaGather(new Float32Array(1) as Float32Array | Int8Array, index)
+  is<typeof either, Float32Array<ArrayBuffer> | Int8Array<ArrayBuffer>>(true)
+}
+
+// Given an out, its own type comes back.
+async function outs() {
+  const out = new Float32Array(new SharedArrayBuffer(4))
+  const result = await cudaGather(new Float32Array(1), index, { out })
+  is<typeof result, Float32Array<SharedArrayBuffer>>(true)
+  // @ts-expect-error an out of another class
+  cudaGather(new Float32Array(1), index, { out: new Float64Array(1) })
+}
+
+// Every integer class is an index.
+const indices: IndexArray[] = [
+  new Int8Array(1),
+  new Uint8Array(1),
+  new Uint8ClampedArray(1),
+  new Int16Array(1),
+  new Uint16Array(1),
+  index,
+  new Uint32Array(1),
+  new BigInt64Array(1),
+  new BigUint64Array(1),
+]
+for (const each of indices) cudaGather(new Float32Array(1), each)
+// @ts-expect-error floats are no index
+cudaGather(new Float32Array(1), new Float32Array(1))
+// @ts-expect-error a plain array is no index
+cudaGather(new Float32Array(1), [0])
+// @ts-expect-error a plain array is no source
+cudaGather([1, 2], index)
+// @ts-expect-error a DataView is no source
+cudaGather(new DataView(new ArrayBuffer(4)), index)
+// @ts-expect-error an index is required
+cudaGather(new Float32Array(1))
+
+// Options.
+cudaGather(new Float32Array(4), index, {
+  mode: 'fill',
+  fillValue: -1,
+  wrapNegative: false,
+  rowLength: 2,
+  device: 'cuda:1',
+})
+cudaGather(new BigInt64Array(1), index, { mode: 'fill', fillValue: -1n })
+// @ts-expect-error a bigint for a float
+cudaGather(new Float32Array(1), index, { mode: 'fill', fillValue: 1n })
+// @ts-expect-error a number for a bigint class
+cudaGather(new BigInt64Array(1), index, { mode: 'fill', fillValue: 1 })
+// @ts-expect-error an unknown mode
+cudaGather(new Float32Array(1), index, { mode: 'nearest' })
+// @ts-expect-error an unknown option
+cudaGather(new Float32Array(1), index, { axis: 1 })
+// @ts-expect-error an unknown device
+cudaGather(new Float32Array(1), index, { device: 'gpu' })
+
+// Code over any class.
+async function generic<S extends SourceArray>(source: S, options: GatherOptions<S>) {
+  return cudaGather(source, index, options)
+}
+
+const status: Promise<CudaStatus> = cudaStatus()
+const route: Promise<Explanation> = explain(new Float32Array(1), index, { rowLength: 1 })
+
+export { classes, generic, outs, route, status }
