@@ -115,7 +115,7 @@ __device__ __forceinline__ void gather(const GatherArgs& args) {
 // four at a time: measured on an H200 against one and two, with one Mi rows of 64 to 1,024 bytes.
 // The host picks the widest N that divides the row size and both addresses.
 #define KERNELS(N, Unit)                                                                    \
-  extern "C" __global__ void __launch_bounds__(256, 8) gather_row_##N(const GatherArgs args) {  \
+  extern "C" __global__ void __launch_bounds__(256, 4) gather_row_##N(const GatherArgs args) {  \
     gather<Unit, true, 1>(args);                                                            \
   }                                                                                         \
   extern "C" __global__ void __launch_bounds__(256, 4) gather_rows_##N(const GatherArgs args) { \
