@@ -29,7 +29,7 @@ test('rows: a length that is no row length', async (t) => {
   await t.throwsAsync(call(5, 44), {
     instanceOf: TypeError,
     code: 'ERR_INVALID_ARG_VALUE',
-    message: /Float32Array of length 44, which is not a multiple of rowLength 5$/,
+    message: /one of length 44, which is not a multiple of rowLength 5$/,
   })
 })
 

@@ -3,7 +3,7 @@
 use super::failure::Failure;
 use super::options::Options;
 use super::typed_array::{Class, Realm, View};
-use crate::gather::{Bounds, DeviceChoice, IndexType, Shape};
+use crate::gather::{self, Bounds, DeviceChoice, IndexType, Shape};
 use napi::bindgen_prelude::Unknown;
 
 /// What a call asks for. Its memory may be looked at while no code of the caller's runs.
@@ -33,16 +33,13 @@ impl<'env> Arguments<'env> {
         let expected = "a typed array of integers (Int8Array to BigUint64Array)";
         let index = View::of(index, "index", expected, is_integer, realm)?;
 
-        let result_length = result_length(&source, &index, options.row_length)?;
+        let rows = gather::rows_of(source.length, options.row_length)?;
+        let result_length = gather::result_length(index.length, options.row_length)?;
         let shape = Shape {
             row_bytes: options.row_length * source.class.dtype().size(),
             length: index.length,
             index_type: IndexType::of(index.class.dtype()).expect("the class was just accepted"),
-            bounds: Bounds {
-                rows: (source.length / options.row_length) as u64,
-                mode: options.mode,
-                wrap_negative: options.wrap_negative,
-            },
+            bounds: Bounds { rows, mode: options.mode, wrap_negative: options.wrap_negative },
             fill: options.fill(source.class, realm)?,
         };
         let out = match options.out {
@@ -51,27 +48,6 @@ impl<'env> Arguments<'env> {
         };
         Ok(Arguments { source, index, shape, result_length, out, device: options.device })
     }
-}
-
-/// Elements of the result, where source and row length go together.
-fn result_length(source: &View, index: &View, row_length: usize) -> Result<usize, Failure> {
-    if !source.length.is_multiple_of(row_length) {
-        return Err(Failure::InvalidValue(format!(
-            "Expected a source of whole rows but received a {} of length {}, which is not a \
-             multiple of rowLength {row_length}",
-            source.class.name(),
-            source.length,
-        )));
-    }
-    // Typed arrays stay below 2^53 elements whatever the runtime, so that no size overflows later.
-    const MOST: usize = (1 << 53) - 1;
-    index.length.checked_mul(row_length).filter(|&length| length <= MOST).ok_or_else(|| {
-        Failure::OutOfRange(format!(
-            "The result would have {} rows of {row_length} elements, more than a typed array can \
-             hold",
-            index.length,
-        ))
-    })
 }
 
 /// The caller's own array for the result.

@@ -77,7 +77,7 @@ fn status() -> CudaStatus {
     };
     if let Err(error) = look(&mut status) {
         status.usable = false;
-        status.reason = Some(error.to_string());
+        status.reason = Some(error.reason());
     }
     status
 }

@@ -1,9 +1,18 @@
 //! Every error that JavaScript sees: its class, its `code` and its fields.
 
 use crate::cuda;
-use crate::gather;
+use crate::gather::{self, ShapeError};
 use napi::bindgen_prelude::{BigInt, JsObjectValue, Object};
 use napi::{Env, JsError, JsRangeError, JsTypeError, JsValue};
+
+impl From<ShapeError> for Failure {
+    fn from(error: ShapeError) -> Failure {
+        match error {
+            ShapeError::RaggedSource { .. } => Failure::InvalidValue(error.to_string()),
+            ShapeError::ResultTooLarge { .. } => Failure::OutOfRange(error.to_string()),
+        }
+    }
+}
 
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
@@ -39,78 +48,70 @@ impl Failure {
     /// As an error to throw or to reject with. `index_is_bigint`: whether an index is a bigint to
     /// the caller, so that the error's `index` is what `index[position]` was.
     pub fn into_error(self, env: &Env, index_is_bigint: bool) -> napi::Error {
-        let code = match &self {
-            Failure::InvalidType { .. } => "ERR_INVALID_ARG_TYPE",
-            Failure::InvalidValue(_) => "ERR_INVALID_ARG_VALUE",
-            Failure::OutOfRange(_) => "ERR_OUT_OF_RANGE",
-            Failure::Internal(_) => "ERR_INTERNAL_ASSERTION",
-            Failure::Gather(gather::Error::OutOfRange { .. }) => "ERR_OUT_OF_RANGE",
-            Failure::Gather(gather::Error::Cuda(error)) => match error {
-                cuda::Error::Unavailable(_) => "ERR_CUDA_UNAVAILABLE",
-                cuda::Error::OutOfMemory { .. } => "ERR_CUDA_OUT_OF_MEMORY",
-                cuda::Error::Driver { .. } => "ERR_CUDA",
-            },
-            Failure::Thrown(_) => "",
-        };
-        let message = match &self {
-            Failure::Gather(gather::Error::Cuda(cuda::Error::Unavailable(reason))) => {
-                format!("CUDA is not usable: {reason}")
+        if let Failure::Thrown(thrown) = self {
+            return thrown;
+        }
+        match self.build(env, index_is_bigint) {
+            Ok(error) => napi::Error::from(error.to_unknown()),
+            Err(failed) => failed,
+        }
+    }
+
+    fn class_and_code(&self) -> (ErrorClass, &'static str) {
+        use gather::Error::{Cuda, OutOfRange};
+        match self {
+            Failure::InvalidType { .. } => (ErrorClass::TypeError, "ERR_INVALID_ARG_TYPE"),
+            Failure::InvalidValue(_) => (ErrorClass::TypeError, "ERR_INVALID_ARG_VALUE"),
+            Failure::OutOfRange(_) => (ErrorClass::RangeError, "ERR_OUT_OF_RANGE"),
+            Failure::Gather(OutOfRange { .. }) => (ErrorClass::RangeError, "ERR_OUT_OF_RANGE"),
+            Failure::Gather(Cuda(cuda::Error::Unavailable(_))) => {
+                (ErrorClass::Error, "ERR_CUDA_UNAVAILABLE")
             }
-            other => other.to_string(),
-        };
-        let plain = napi::Error::new(code, message);
-        // SAFETY: `env` is the environment that this thread is in.
-        let error = unsafe {
-            let raw = match &self {
-                Failure::InvalidType { .. } | Failure::InvalidValue(_) => {
-                    JsTypeError::from(plain).into_value(env.raw())
-                }
-                Failure::OutOfRange(_) | Failure::Gather(gather::Error::OutOfRange { .. }) => {
-                    JsRangeError::from(plain).into_value(env.raw())
-                }
-                Failure::Gather(_) | Failure::Internal(_) => {
-                    JsError::from(plain).into_value(env.raw())
-                }
-                Failure::Thrown(_) => std::ptr::null_mut(),
+            Failure::Gather(Cuda(error)) if error.is_out_of_memory() => {
+                (ErrorClass::Error, "ERR_CUDA_OUT_OF_MEMORY")
+            }
+            Failure::Gather(Cuda(_)) => (ErrorClass::Error, "ERR_CUDA"),
+            Failure::Internal(_) | Failure::Thrown(_) => {
+                (ErrorClass::Error, "ERR_INTERNAL_ASSERTION")
+            }
+        }
+    }
+
+    fn build<'env>(&self, env: &'env Env, index_is_bigint: bool) -> napi::Result<Object<'env>> {
+        let (class, code) = self.class_and_code();
+        let plain = napi::Error::new(code, self.to_string());
+        // SAFETY: `env` is the environment that this thread is in, and the value one of its own.
+        let mut error = unsafe {
+            let raw = match class {
+                ErrorClass::TypeError => JsTypeError::from(plain).into_value(env.raw()),
+                ErrorClass::RangeError => JsRangeError::from(plain).into_value(env.raw()),
+                ErrorClass::Error => JsError::from(plain).into_value(env.raw()),
             };
             Object::from_raw(env.raw(), raw)
         };
         match self {
-            Failure::Thrown(thrown) => return thrown,
             Failure::Gather(gather::Error::OutOfRange { position, index, length }) => {
-                if let Err(failed) = set_position(error, position, index, length, index_is_bigint) {
-                    return failed;
+                error.set_named_property("position", *position as f64)?;
+                if index_is_bigint {
+                    let (sign_bit, words) = (*index < 0, vec![index.unsigned_abs() as u64]);
+                    error.set_named_property("index", BigInt { sign_bit, words })?;
+                } else {
+                    error.set_named_property("index", *index as f64)?;
                 }
+                error.set_named_property("length", *length as f64)?;
             }
             Failure::Gather(gather::Error::Cuda(cuda::Error::Driver { name, code, .. })) => {
-                let mut error = error;
-                let set = error
-                    .set_named_property("driverError", name)
-                    .and_then(|()| error.set_named_property("driverCode", code));
-                if let Err(failed) = set {
-                    return failed;
-                }
+                error.set_named_property("driverError", name.as_str())?;
+                error.set_named_property("driverCode", *code)?;
             }
             _ => {}
         }
-        napi::Error::from(error.to_unknown())
+        Ok(error)
     }
 }
 
-fn set_position(
-    mut error: Object,
-    position: u64,
-    index: i128,
-    length: u64,
-    index_is_bigint: bool,
-) -> napi::Result<()> {
-    error.set_named_property("position", position as f64)?;
-    if index_is_bigint {
-        let magnitude = index.unsigned_abs() as u64;
-        error
-            .set_named_property("index", BigInt { sign_bit: index < 0, words: vec![magnitude] })?;
-    } else {
-        error.set_named_property("index", index as f64)?;
-    }
-    error.set_named_property("length", length as f64)
+enum ErrorClass {
+    TypeError,
+    RangeError,
+    Error,
 }

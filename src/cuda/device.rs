@@ -4,7 +4,7 @@ use super::error::{During, Error};
 use super::kernels::Kernels;
 use super::lane::Lane;
 use cudarc::driver::{result, sys};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 pub struct Device {
     ordinal: usize,
@@ -13,6 +13,8 @@ pub struct Device {
     /// Lanes that no gather is using. They live as long as the process: a context that is torn
     /// down at exit races with the driver's own teardown.
     idle: Mutex<Vec<Lane>>,
+    /// The error after which the driver refused even to wait: the context is of no use any more.
+    lost: OnceLock<Error>,
 }
 
 // SAFETY: the driver's handles may be used from any thread.
@@ -35,7 +37,13 @@ impl Device {
             // SAFETY: as retained above; nothing uses it.
             let _ = unsafe { result::primary_ctx::release(device) };
         })?;
-        Ok(Device { ordinal, context, kernels, idle: Mutex::new(Vec::new()) })
+        Ok(Device {
+            ordinal,
+            context,
+            kernels,
+            idle: Mutex::new(Vec::new()),
+            lost: OnceLock::new(),
+        })
     }
 
     pub fn ordinal(&self) -> usize {
@@ -59,11 +67,26 @@ impl Device {
         let idle = self.idle_lanes().pop();
         let mut lane = match idle {
             Some(lane) => lane,
-            None => Lane::new()?,
+            None => Lane::new().inspect_err(|error| {
+                self.note(error, result::ctx::synchronize().during("cuCtxSynchronize"));
+            })?,
         };
-        let result = work(&mut lane).inspect_err(|_| lane.drain());
+        let result = work(&mut lane).inspect_err(|error| self.note(error, lane.drain()));
         self.idle_lanes().push(lane);
         result
+    }
+
+    /// After `error`, `drained` says how waiting for the device went. Most errors concern one call;
+    /// some, such as an illegal address, end the context for this process.
+    fn note(&self, error: &Error, drained: Result<(), Error>) {
+        if drained.is_err() {
+            let _ = self.lost.set(error.clone());
+        }
+    }
+
+    /// The error that ended the device's context, if one did.
+    pub(super) fn lost(&self) -> Option<&Error> {
+        self.lost.get()
     }
 
     /// Gives back the device memory of every idle lane.

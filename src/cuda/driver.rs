@@ -26,6 +26,7 @@ pub fn driver() -> Result<&'static Driver, Error> {
 /// panics where one is missing, so they are looked up beforehand.
 const FUNCTIONS: &[&str] = &[
     "cuCtxSetCurrent",
+    "cuCtxSynchronize",
     "cuDeviceGet",
     "cuDeviceGetAttribute",
     "cuDeviceGetCount",
@@ -108,7 +109,7 @@ impl Driver {
             ))
         })?;
         let mut slot = slot.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        match slot.as_ref() {
+        let made = match slot.as_ref() {
             Some(made) => made.clone(),
             None => {
                 let made = Device::new(ordinal);
@@ -119,7 +120,13 @@ impl Driver {
                 }
                 made
             }
-        }
+        };
+        made.and_then(|device| match device.lost() {
+            None => Ok(device),
+            Some(error) => Err(Error::Unavailable(format!(
+                "CUDA device {ordinal} was lost to an earlier error: {error}"
+            ))),
+        })
     }
 
     /// Device `ordinal` if a call has used it already; makes nothing.
@@ -132,5 +139,5 @@ impl Driver {
 
 /// Whatever fails before the first gather means that CUDA is not usable here.
 fn unavailable<T>(result: Result<T, Error>) -> Result<T, Error> {
-    result.map_err(|error| Error::Unavailable(error.to_string()))
+    result.map_err(|error| Error::Unavailable(error.reason()))
 }

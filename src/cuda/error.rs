@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// There is no CUDA to use; the reason is a whole sentence.
-    #[error("{0}")]
+    #[error("CUDA is not usable: {0}")]
     Unavailable(String),
     #[error(
         "the GPU is out of memory: {requested} more bytes were needed and {} of {} bytes are free",
@@ -28,7 +28,15 @@ impl Error {
         Error::Driver { call, name: name_of(code), code }
     }
 
-    pub(super) fn is_out_of_memory(&self) -> bool {
+    /// Why CUDA is not usable, where this is the error that says so.
+    pub fn reason(&self) -> String {
+        match self {
+            Error::Unavailable(reason) => reason.clone(),
+            other => other.to_string(),
+        }
+    }
+
+    pub fn is_out_of_memory(&self) -> bool {
         const CUDA_ERROR_OUT_OF_MEMORY: u32 = sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY as u32;
         matches!(
             self,
@@ -87,9 +95,7 @@ fn hint(code: u32) -> &'static str {
              driver and, in a container, add 'compute' to NVIDIA_DRIVER_CAPABILITIES"
         }
         223 => ": compiling PTX was switched off; unset CUDA_DISABLE_PTX_JIT and CUDA_DISABLE_JIT",
-        700..=719 => {
-            ": CUDA cannot be used again in this process; restart it to go on with the GPU"
-        }
+        700..=719 => ": this may end CUDA for the process; restart it to go on with the GPU",
         802 => {
             ": the GPU system is not ready yet; on a server with NVSwitch, start the service \
              nvidia-fabricmanager"

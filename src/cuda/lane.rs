@@ -47,10 +47,10 @@ impl Lane {
         }
     }
 
-    /// Waits whatever else has failed, so that host memory can be let go.
-    pub fn drain(&self) {
-        // SAFETY: the stream is ours and alive. An error here is one that the call has met already.
-        let _ = unsafe { result::stream::synchronize(self.stream) };
+    /// Waits after something has failed, so that host memory can be let go.
+    pub fn drain(&self) -> Result<(), Error> {
+        // SAFETY: the stream is ours and alive.
+        unsafe { result::stream::synchronize(self.stream) }.during("cuStreamSynchronize")
     }
 
     /// Makes room for the arrays of one gather.

@@ -14,5 +14,5 @@ pub use dtype::Dtype;
 pub use error::Error;
 pub use index::IndexType;
 pub use plan::{DeviceChoice, Route, Traffic};
-pub use request::{Input, Output, Request, Shape};
+pub use request::{Input, Output, Request, Shape, ShapeError, result_length, rows_of};
 pub use run::run;

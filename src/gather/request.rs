@@ -4,6 +4,40 @@ use super::bounds::Bounds;
 use super::index::IndexType;
 use crate::cpu::Scratch;
 
+/// Why source, index and row length do not make a gather.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ShapeError {
+    #[error(
+        "Expected a source of whole rows but received one of length {source_length}, which is not \
+         a multiple of rowLength {row_length}"
+    )]
+    RaggedSource { source_length: usize, row_length: usize },
+    #[error(
+        "The result would have {length} rows of {row_length} elements, more than a typed array can \
+         hold"
+    )]
+    ResultTooLarge { length: usize, row_length: usize },
+}
+
+/// Rows of a source of `source_length` elements; `row_length` is not 0.
+pub fn rows_of(source_length: usize, row_length: usize) -> Result<u64, ShapeError> {
+    match source_length.is_multiple_of(row_length) {
+        true => Ok((source_length / row_length) as u64),
+        false => Err(ShapeError::RaggedSource { source_length, row_length }),
+    }
+}
+
+/// Elements of the result for `length` indices.
+pub fn result_length(length: usize, row_length: usize) -> Result<usize, ShapeError> {
+    // Typed arrays stay below 2^53 elements of at most 8 bytes whatever the runtime, so that no
+    // size in bytes overflows later.
+    const MOST: usize = (1 << 53) - 1;
+    length
+        .checked_mul(row_length)
+        .filter(|&elements| elements <= MOST)
+        .ok_or(ShapeError::ResultTooLarge { length, row_length })
+}
+
 /// How source, index and result hang together.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
@@ -66,3 +100,23 @@ pub struct Request {
 
 // SAFETY: the addresses are followed by one gather at a time, under the terms above.
 unsafe impl Send for Request {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_is_whole_rows() {
+        assert_eq!(rows_of(45, 5), Ok(9));
+        assert_eq!(rows_of(0, 5), Ok(0));
+        assert!(rows_of(44, 5).is_err() && rows_of(3, 1 << 40).is_err());
+    }
+
+    #[test]
+    fn a_result_too_large_to_count_is_refused() {
+        assert_eq!(result_length(0, usize::MAX), Ok(0));
+        assert_eq!(result_length(1 << 26, 1 << 26), Ok(1 << 52));
+        assert!(result_length(1 << 27, 1 << 26).is_err());
+        assert!(result_length(1 << 40, 1 << 40).is_err());
+    }
+}
