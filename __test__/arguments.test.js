@@ -73,7 +73,7 @@ test('hostile objects are described, not trusted', async (t) => {
 })
 
 test('options that are none', async (t) => {
-  for (const [value, words] of neither.slice(1, 9)) {
+  for (const [value, words] of neither.slice(1, 11)) {
     const message = `Expected an object for options but received ${words}`
     await refuses(t, [f32(1), i32(0), value], TYPE, message)
   }

@@ -1,12 +1,9 @@
 // Sizes past 2^31 elements and past 4 GiB: npm run test:large. Takes up to 20 GiB of memory and
-// minutes, so it is no part of npm test. On the devices of helpers/devices.js.
+// minutes, so it is no part of npm test. On the devices of helpers/machine.js.
 
 const assert = require('node:assert/strict')
 const { cudaGather } = require('../index.js')
-
-const devices = /^cuda/.test(process.env.CUGATHER_DEVICE ?? '')
-  ? [process.env.CUGATHER_DEVICE, 'cpu']
-  : ['cpu']
+const { devices } = require('./helpers/machine.js')
 
 // A prime, so that neighbours 2^31 or 2^32 bytes apart differ.
 const PERIOD = 65_521

@@ -91,7 +91,7 @@ test('a fill value that an integer class cannot hold is refused', async (t) => {
       instanceOf: RangeError,
       code: 'ERR_OUT_OF_RANGE',
     })
-    t.regex(error.message, new RegExp(`for fillValue, as a ${Class.name} holds, but received`))
+    t.regex(error.message, new RegExp(`for fillValue, as an? ${Class.name} holds, but received`))
   }
   const least = [
     [Int8Array, -128],
@@ -196,6 +196,10 @@ test('an out that overlaps what is read', async (t) => {
   })
   const beside = new Float32Array(buffer, 16, 2)
   t.is(await cudaGather(source, index, { out: beside }), beside)
+  // Nothing is shared with an array of no elements.
+  const around = new Float32Array(buffer, 0, 4)
+  const none = new Float32Array(buffer, 8, 0)
+  t.is(await cudaGather(none, i32(0, 0, 0, 0), { mode: 'fill', out: around }), around)
 })
 
 test('a result larger than the runtime can make is an error, not a crash', async (t) => {

@@ -1,7 +1,8 @@
 // What only a process of its own can show: loading, devices, threads, and how it ends.
 
 const test = require('ava')
-const { devices, onCuda } = require('./helpers/devices.js')
+const { cudaStatus } = require('../index.js')
+const { devices, onCuda } = require('./helpers/machine.js')
 const { runsClean } = require('./helpers/child.js')
 
 const print = (expression) => `console.log(JSON.stringify(${expression}))`
@@ -50,7 +51,11 @@ test('without a usable device the CPU answers, and the reason is told', async (t
   t.deepEqual(result, [30, 10, 30])
   t.false(usable)
   t.deepEqual(devices, [])
-  t.regex(reason, onCuda ? /CUDA_ERROR_NO_DEVICE \(error 100\)/ : /libcuda\.so\.1\) was not found/)
+  const { cudaVersion } = await cudaStatus()
+  t.regex(
+    reason,
+    cudaVersion ? /CUDA_ERROR_NO_DEVICE \(error 100\)/ : /libcuda\.so\.1\) was not found/,
+  )
   const expected = { code: 'ERR_CUDA_UNAVAILABLE', message: `CUDA is not usable: ${reason}` }
   t.deepEqual(refused, [expected, expected])
 })
@@ -63,7 +68,8 @@ test('CUGATHER_DEVICE chooses, and a wrong one is named', async (t) => {
   t.is(await outcome('auto'), 'gathered')
   t.is(await outcome(''), 'gathered')
   t.regex(await outcome('cuda:99'), /^ERR_CUDA_UNAVAILABLE /)
-  t.regex(await outcome('cuda'), onCuda ? /^gathered$/ : /^ERR_CUDA_UNAVAILABLE /)
+  const { usable } = await cudaStatus()
+  t.regex(await outcome('cuda'), usable ? /^gathered$/ : /^ERR_CUDA_UNAVAILABLE /)
   t.regex(
     await outcome('GPU'),
     /^ERR_INVALID_ARG_VALUE Expected .* for the environment variable CUGATHER_DEVICE but received string 'GPU'$/,
@@ -72,7 +78,6 @@ test('CUGATHER_DEVICE chooses, and a wrong one is named', async (t) => {
 
 if (onCuda) {
   test('cudaStatus describes the device', async (t) => {
-    const { cudaStatus } = require('../index.js')
     const status = await cudaStatus()
     t.true(status.usable)
     t.is(status.reason, null)

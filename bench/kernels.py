@@ -32,6 +32,9 @@ class GatherArgs(ctypes.Structure):
     _fields_ += [(name, ctypes.c_uint32) for name in ("units_shift", "index_type", "mode", "wrap")]
 
 
+assert ctypes.sizeof(GatherArgs) == 96, "not the struct of kernels/gather.cu"
+
+
 class Kernels:
     """The kernels, launched on PyTorch's current stream."""
 

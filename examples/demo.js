@@ -1,7 +1,5 @@
-// The article's job: a million random elements out of 128 Mi, gathered off the event loop and
+// A job that numpy users know as source[index]: a million random elements out of 128 Mi, gathered off the event loop and
 // compared, bit for bit, with a JavaScript gather.
-//
-//   npm run demo -- [--source-length N] [--index-length N] [--device cpu|cuda|cuda:N|auto]
 
 const { monitorEventLoopDelay } = require('node:perf_hooks')
 const { setImmediate: nextTurn } = require('node:timers/promises')
@@ -15,19 +13,27 @@ const { cudaGather, cudaStatus, explain } = require('../index.js')
 const SEED = 20261201
 const ROUNDS = 5
 
-const { values } = parseArgs({
-  options: {
-    'source-length': { type: 'string', default: String(128 * 2 ** 20) },
-    'index-length': { type: 'string', default: String(2 ** 20) },
-    device: { type: 'string' },
-  },
-})
+const USAGE =
+  'npm run demo -- [--source-length N] [--index-length N] [--device cpu|cuda|cuda:N|auto]'
 
-function lengthOf(name, least) {
-  const length = Number(values[name])
-  if (Number.isInteger(length) && length >= least) return length
-  console.error(`Expected an integer of ${least} or more for --${name}, got '${values[name]}'`)
-  process.exit(2)
+function readArguments() {
+  const { values } = parseArgs({
+    options: {
+      'source-length': { type: 'string', default: String(128 * 2 ** 20) },
+      'index-length': { type: 'string', default: String(2 ** 20) },
+      device: { type: 'string' },
+    },
+  })
+  const lengthOf = (name, least) => {
+    const length = Number(values[name])
+    if (Number.isInteger(length) && length >= least) return length
+    throw new Error(`Expected an integer of ${least} or more for --${name}, got '${values[name]}'`)
+  }
+  return {
+    source: new Float32Array(lengthOf('source-length', 1)),
+    index: new Int32Array(lengthOf('index-length', 0)),
+    device: values.device,
+  }
 }
 
 /** Fills an array from `next`, with a progress line on a terminal. */
@@ -68,11 +74,7 @@ async function medianOf(work) {
   return { ms: runs.map(({ ms }) => ms).sort((a, b) => a - b)[ROUNDS >> 1], result }
 }
 
-async function main() {
-  const source = new Float32Array(lengthOf('source-length', 1))
-  const index = new Int32Array(lengthOf('index-length', 0))
-  const { device } = values
-
+async function main({ source, index, device }) {
   const random = xoroshiro128plus(SEED)
   console.log(`${source.length} random float32, ${index.length} random int32 indices, seed ${SEED}`)
   await fill('source', source, () => uniformFloat32(random))
@@ -107,4 +109,13 @@ async function main() {
   if (equal !== index.length) process.exitCode = 1
 }
 
-main()
+async function run() {
+  try {
+    await main(readArguments())
+  } catch (error) {
+    console.error(`${error.message}\n${USAGE}`)
+    process.exitCode = 2
+  }
+}
+
+run()

@@ -11,7 +11,7 @@ typedef unsigned long long u64;
 enum IndexType { I8, U8, I16, U16, I32, U32, I64, U64 };
 enum Mode { RAISE, WRAP, CLIP, FILL };
 
-// What a launch works on: `GatherArgs` in src/cuda/launch.rs, field by field.
+// What a launch works on: `GatherArgs` in src/cuda/kernels.rs, field by field.
 struct GatherArgs {
   uint4 fill;          // the fill value, repeated to 16 bytes
   const void* source;  // `rows` rows of `units` accesses

@@ -1,13 +1,22 @@
 #!/usr/bin/env bash
-# On a machine with an NVIDIA GPU: unpacks Node and runs the suite on CUDA, the demo, a gather
-# under compute-sanitizer's memcheck, and the kernels' benchmark where PyTorch is there for it.
+# On a machine with an NVIDIA GPU and python3, from the folder that npm run gpu-bundle made: unpacks
+# Node and runs parts of the tests on CUDA.
 #
-#   bash run.sh [all | suite | large | demo | memcheck | kernels]...
+#   bash gpu-bundle/run.sh [PART]...
+#
+#   all       suite, demo and memcheck: the default
+#   suite     every test, on the CPU and on CUDA
+#   demo      examples/demo.js
+#   memcheck  every vector under compute-sanitizer's memcheck, where it is on the PATH
+#   sanitize  the same under racecheck and initcheck as well
+#   large     sizes past 2^31 elements and 4 GiB
+#   kernels   the kernels beside PyTorch's, where that is installed
 #
 # A missing GPU is a failure. Each part runs whatever became of the ones before it; the exit code
 # is that of the last one that failed.
 set -u
 bundle=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+[ -f "$bundle/node.xz" ] || { echo 'run.sh belongs in the folder that npm run gpu-bundle makes' >&2; exit 2; }
 cd "$bundle/cugather" || exit 1
 export CUGATHER_DEVICE=cuda
 failed=0
@@ -32,6 +41,14 @@ part() { # part NAME COMMAND...: runs one part and says how it ended
 
 ava() { node node_modules/ava/entrypoints/cli.mjs "$@"; }
 
+sanitize() { # sanitize TOOL
+  if command -v compute-sanitizer >/dev/null; then
+    part "$1" compute-sanitizer --tool "$1" --error-exitcode 9 node __test__/on-device.js
+  else
+    echo "$1: compute-sanitizer is not on the PATH; NOT RUN"
+  fi
+}
+
 run() {
   case $1 in
     all) for each in suite demo memcheck; do run "$each"; done ;;
@@ -39,14 +56,8 @@ run() {
     large) part large node --expose-gc __test__/large.js ;;
     demo) part demo node examples/demo.js ;;
     kernels) part kernels python3 bench/kernels.py ;;
-    memcheck)
-      if command -v compute-sanitizer >/dev/null; then
-        part memcheck compute-sanitizer --tool memcheck --leak-check no --error-exitcode 9 \
-          node __test__/on-device.js
-      else
-        echo 'memcheck: compute-sanitizer is not on the PATH; not run'
-      fi
-      ;;
+    memcheck) sanitize memcheck ;;
+    sanitize) for tool in memcheck racecheck initcheck; do sanitize "$tool"; done ;;
     *) echo "run.sh: no part '$1'" >&2; exit 2 ;;
   esac
 }

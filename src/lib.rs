@@ -1,6 +1,6 @@
 //! `cugather`: `result[i] = source[index[i]]` for Node.js, on the GPU, off the event loop.
 //!
-//! The house has three floors, and a file imports only from the floors below its own:
+//! The house has three floors, and a file imports only from its own floor and those below:
 //!
 //! - [`binding`], the top floor, the only one that knows JavaScript: arguments, options, errors,
 //!   the task on libuv's pool;

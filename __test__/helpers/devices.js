@@ -1,11 +1,9 @@
-// Tests run on each device that this machine is said to have: the CPU, and with
-// CUGATHER_DEVICE=cuda the GPU as well. There, a GPU that is missing fails every one of them.
+// Tests run on each device that this machine is said to have. A GPU that is said to be there and is
+// not fails every one of its tests.
 
 const test = require('ava')
 const { cudaGather } = require('../../index.js')
-
-const onCuda = /^cuda/.test(process.env.CUGATHER_DEVICE ?? '')
-const devices = onCuda ? ['cpu', process.env.CUGATHER_DEVICE] : ['cpu']
+const { devices } = require('./machine.js')
 
 /** Declares a test for each device; `gather` is `cudaGather` on that device. */
 function onEachDevice(title, body) {
@@ -15,4 +13,4 @@ function onEachDevice(title, body) {
   }
 }
 
-module.exports = { devices, onCuda, onEachDevice }
+module.exports = { onEachDevice }

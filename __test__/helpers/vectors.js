@@ -1,4 +1,5 @@
-// The vectors of vectors/take.json as arguments and expectations.
+// The vectors of vectors/take.json as arguments and expectations. They were made with numpy 2.4
+// (mode 'fill', which numpy does not have, follows jax); a fixed seed gave the random ones.
 
 const vectors = require('../vectors/take.json')
 const { dtypes, fromBytes, isBigInt } = require('./arrays.js')

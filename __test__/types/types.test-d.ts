@@ -89,6 +89,14 @@ cudaGather(new Float32Array(1), index, { axis: 1 })
 // @ts-expect-error an unknown device
 cudaGather(new Float32Array(1), index, { device: 'gpu' })
 
+// What cudaStatus and explain say of a device, the option takes; undefined is as good as absent.
+async function devices() {
+  const [first] = (await cudaStatus()).devices
+  const { device } = await explain(new Float32Array(1), index)
+  await cudaGather(new Float32Array(1), index, { device: first?.device, out: undefined })
+  await cudaGather(new Float32Array(1), index, { device, mode: undefined })
+}
+
 // Code over any class.
 async function generic<S extends SourceArray>(source: S, options: GatherOptions<S>) {
   return cudaGather(source, index, options)
@@ -97,4 +105,4 @@ async function generic<S extends SourceArray>(source: S, options: GatherOptions<
 const status: Promise<CudaStatus> = cudaStatus()
 const route: Promise<Explanation> = explain(new Float32Array(1), index, { rowLength: 1 })
 
-export { classes, generic, outs, route, status }
+export { classes, devices, generic, outs, route, status }

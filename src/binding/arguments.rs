@@ -58,8 +58,7 @@ fn check_out<'env>(
     index: &View,
     realm: &Realm<'env>,
 ) -> Result<View<'env>, Failure> {
-    let name = source.class.name();
-    let expected = format!("a {name} of length {length}");
+    let expected = format!("{} of length {length}", source.class.with_article());
     let out = View::of(out, "out", &expected, |class| class == source.class, realm)?;
     if out.length != length {
         return Err(Failure::InvalidValue(format!(

@@ -27,6 +27,7 @@ pub struct CudaStatus {
 #[napi(object, use_nullable = true)]
 pub struct CudaDevice {
     /// The name that the option `device` takes: `'cuda:0'`, `'cuda:1'`, …
+    #[napi(ts_type = "`cuda:${number}`")]
     pub device: String,
     /// The model, such as `'NVIDIA H200'`.
     pub name: String,

@@ -27,7 +27,7 @@ pub fn describe(value: Unknown) -> String {
 
 fn describe_object(value: Unknown) -> String {
     if let Some((class, length)) = Class::of(value) {
-        return format!("{} {} of length {length}", article(class.name()), class.name());
+        return format!("{} of length {length}", class.with_article());
     }
     // SAFETY: the value is an object, of whatever kind.
     let Ok(object) = (unsafe { Object::from_napi_value(value.value().env, value.raw()) }) else {
@@ -51,10 +51,6 @@ fn describe_object(value: Unknown) -> String {
             "an object".to_owned()
         }
     }
-}
-
-fn article(noun: &str) -> &'static str {
-    if noun.starts_with('I') { "an" } else { "a" }
 }
 
 fn shortened(text: String) -> String {

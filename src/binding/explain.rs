@@ -16,7 +16,8 @@ pub struct Explanation {
     /// device, the result is copied back.
     #[napi(ts_type = "'cpu' | 'upload'")]
     pub route: String,
-    /// `'cpu'`, `'cuda:0'`, …
+    /// As the option `device` takes it: `'cpu'`, `'cuda:0'`, …
+    #[napi(ts_type = "'cpu' | `cuda:${number}`")]
     pub device: String,
     /// Bytes that would cross the bus to the device.
     pub bytes_to_device: f64,
@@ -25,10 +26,12 @@ pub struct Explanation {
 }
 
 /// Says which route {@link cudaGather} would take with these arguments and how many bytes it would
-/// move, and gathers nothing. Rejects as the call would for arguments or a device that it can't
-/// use; a bad index is not looked for.
+/// move, and gathers nothing. Rejects as the call would for arguments that don't fit each other or
+/// a device that is not usable; a bad index is not looked for, and no result is made that could be
+/// too large.
 ///
-/// The first call makes the context of a CUDA device (0.3 s, on a thread of libuv's pool).
+/// The first call that leads to a CUDA device makes its context (0.3 s, on a thread of libuv's
+/// pool).
 #[napi(
     ts_generic_types = "S extends SourceArray, O extends SameClass<S> = SameClass<S, ArrayBuffer>",
     ts_args_type = "source: S, index: IndexArray, options?: GatherOptions<S, O>",

@@ -33,7 +33,7 @@ impl<'env> Options<'env> {
         let given = match options.get_type()? {
             ValueType::Undefined => None,
             // SAFETY: the value is an object.
-            ValueType::Object => Some(unsafe { options.cast::<Object>() }?),
+            ValueType::Object if !options.is_array()? => Some(unsafe { options.cast::<Object>() }?),
             _ => return Err(Failure::invalid_type("options", "an object", describe(options))),
         };
         if let Some(given) = &given {
@@ -182,9 +182,9 @@ fn read_row_length(value: Unknown) -> Result<usize, Failure> {
 fn default_fill_value<'env>(class: Class, realm: &Realm<'env>) -> Result<Unknown<'env>, Failure> {
     if class.dtype().integer_range().is_some() {
         return Err(Failure::InvalidValue(format!(
-            "Expected a fillValue: mode 'fill' has no default for a {} (for a floating-point source \
-             it is NaN)",
-            class.name(),
+            "Expected a fillValue: mode 'fill' has no default for {} (for a floating-point source it \
+             is NaN)",
+            class.with_article(),
         )));
     }
     let env = realm.create.value().env;
@@ -201,7 +201,7 @@ fn check_fill_value(value: Unknown, class: Class) -> Result<(), Failure> {
     let wanted = if class.is_bigint() { ValueType::BigInt } else { ValueType::Number };
     if value.get_type()? != wanted {
         let kind = if class.is_bigint() { "bigint" } else { "number" };
-        let expected = format!("a {kind}, as a {} holds,", class.name());
+        let expected = format!("a {kind}, as {} holds,", class.with_article());
         return Err(Failure::invalid_type("fillValue", expected, describe(value)));
     }
     let Some((least, greatest)) = class.dtype().integer_range() else { return Ok(()) };
@@ -223,8 +223,8 @@ fn check_fill_value(value: Unknown, class: Class) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::OutOfRange(format!(
-        "Expected an integer from {least} to {greatest} for fillValue, as a {} holds, but received {}",
-        class.name(),
+        "Expected an integer from {least} to {greatest} for fillValue, as {} holds, but received {}",
+        class.with_article(),
         describe(value),
     )))
 }

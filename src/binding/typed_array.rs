@@ -39,6 +39,12 @@ impl Class {
         CLASSES[self.0].0
     }
 
+    /// "a Float32Array", "an Int8Array".
+    pub fn with_article(self) -> String {
+        let article = if self.name().starts_with('I') { "an" } else { "a" };
+        format!("{article} {}", self.name())
+    }
+
     pub fn dtype(self) -> Dtype {
         CLASSES[self.0].1
     }
@@ -122,9 +128,9 @@ impl<'env> View<'env> {
         let buffer = unsafe { Unknown::from_raw_unchecked(env, info.buffer) };
         if realm.is_resizable.call(buffer)? {
             let received = format!(
-                "a {} on a resizable or growable buffer, which could change under the gather (pass \
-                 a copy: {name}.slice())",
-                info.class.name(),
+                "{} on a resizable or growable buffer, which could change under the gather: use a \
+                 buffer of fixed length",
+                info.class.with_article(),
             );
             return Err(Failure::invalid_type(name, expected, received));
         }
@@ -148,7 +154,8 @@ impl<'env> View<'env> {
     /// Whether the two share a byte of memory.
     pub fn overlaps(&self, other: &View) -> bool {
         let (a, b) = (self.data as usize, other.data as usize);
-        a < b + other.bytes() && b < a + self.bytes()
+        let both_hold_some = self.length > 0 && other.length > 0;
+        both_hold_some && a < b + other.bytes() && b < a + self.bytes()
     }
 }
 
@@ -167,9 +174,9 @@ impl<'env> Realm<'env> {
         let too_large = |_| {
             let bytes = length as u128 * class.dtype().size() as u128;
             Failure::OutOfRange(format!(
-                "The result, a {} of length {length} ({bytes} bytes), is larger than this runtime \
-                 can make",
-                class.name(),
+                "The result, {} of length {length} ({bytes} bytes), is larger than this runtime can \
+                 make",
+                class.with_article(),
             ))
         };
         let value = self
@@ -180,7 +187,9 @@ impl<'env> Realm<'env> {
             Some(info) if info.class == class && info.length == length => {
                 Ok(View { value, class, length, data: info.data.cast() })
             }
-            _ => Err(Failure::Internal(format!("the runtime made no {}", class.name()))),
+            _ => {
+                Err(Failure::Internal(format!("the runtime did not make {}", class.with_article())))
+            }
         }
     }
 }

@@ -61,24 +61,24 @@ export interface GatherOptions<
    *
    * An empty index gives an empty array in every mode. Default `'raise'`.
    */
-  mode?: 'raise' | 'wrap' | 'clip' | 'fill'
+  mode?: 'raise' | 'wrap' | 'clip' | 'fill' | undefined
   /**
    * What mode `'fill'` puts where an index names no row, in every element of the row; stored as
    * the source's class stores it. An integer class refuses a value that it can't hold
    * (RangeError). Default NaN for a floating-point source, required for integers; other modes
    * don't look at it.
    */
-  fillValue?: S extends BigInt64Array | BigUint64Array ? bigint : number
+  fillValue?: (S extends BigInt64Array | BigUint64Array ? bigint : number) | undefined
   /**
    * `false`: a negative index names no row, rather than counting from the end, in modes `'raise'`
    * and `'fill'`. For indices of a join, where -1 stands for "no row". Default `true`.
    */
-  wrapNegative?: boolean
+  wrapNegative?: boolean | undefined
   /**
    * Elements in a row, 1 or more. `index` then names rows, and the result has
    * `index.length * rowLength` elements. `source.length` must be a multiple of it. Default 1.
    */
-  rowLength?: number
+  rowLength?: number | undefined
   /**
    * An array to write the result into and to return: of the source's class, of
    * `index.length * rowLength` elements, overlapping neither `source` nor `index`. Using one again
@@ -87,12 +87,12 @@ export interface GatherOptions<
    * Where an index is out of range, `out` is left as it was. Where the driver fails while it
    * copies the result back (`ERR_CUDA`), `out` may hold part of it.
    */
-  out?: O
+  out?: O | undefined
   /**
    * `'cpu'`; `'cuda'` or `'cuda:N'`, an error where that device is not usable; `'auto'`, whichever
    * moves the fewest bytes over the bus (for arrays on the host, the CPU). Default: what the
    * environment variable `CUGATHER_DEVICE` said when the module was loaded; without it, CUDA where
    * it is usable, else the CPU.
    */
-  device?: 'cpu' | 'cuda' | `cuda:${number}` | 'auto'
+  device?: 'cpu' | 'cuda' | `cuda:${number}` | 'auto' | undefined
 }

@@ -17,6 +17,7 @@ pub enum Place<I> {
 pub struct Table {
     pub source: *const u8,
     pub out: *mut u8,
+    /// Not 0.
     pub row_bytes: usize,
     pub length: usize,
     /// The fill value, repeated to 16 bytes.
@@ -87,7 +88,7 @@ fn in_pieces<T: Send>(
     row_bytes: usize,
     work: impl Fn(Range<usize>) -> Option<T> + Sync,
 ) -> Option<T> {
-    let rows = (PIECE_BYTES / row_bytes.max(1)).clamp(1, PIECE_ROWS);
+    let rows = (PIECE_BYTES / row_bytes).clamp(1, PIECE_ROWS);
     if length <= rows {
         return work(0..length);
     }

@@ -57,31 +57,33 @@ impl Device {
     }
 
     /// Runs `work` in a lane that no other gather is using. Afterwards nothing on the lane is
-    /// still running, whether `work` failed or not.
+    /// still running, whether `work` failed or not, so that host memory can be let go.
     pub(super) fn with_lane<T>(
         &self,
         work: impl FnOnce(&mut Lane) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        self.make_current()?;
-        // The lane that was used last, so that one caller at a time keeps using one lane's memory.
-        let idle = self.idle_lanes().pop();
-        let mut lane = match idle {
-            Some(lane) => lane,
-            None => Lane::new().inspect_err(|error| {
-                self.note(error, result::ctx::synchronize().during("cuCtxSynchronize"));
-            })?,
+        // Most errors concern one call. Where the driver does not even wait or change contexts any
+        // more, as after an illegal address, this one is dead for the process.
+        let check = |error: &Error, alive: Result<(), Error>| {
+            if alive.is_err() {
+                let _ = self.lost.set(error.clone());
+            }
         };
-        let result = work(&mut lane).inspect_err(|error| self.note(error, lane.drain()));
-        self.idle_lanes().push(lane);
+        self.make_current().inspect_err(|error| check(error, self.make_current()))?;
+        let mut taken = None;
+        let result = self.take_lane().and_then(|lane| work(taken.insert(lane)));
+        if let Err(error) = &result {
+            check(error, result::ctx::synchronize().during("cuCtxSynchronize"));
+        }
+        self.idle_lanes().extend(taken);
         result
     }
 
-    /// After `error`, `drained` says how waiting for the device went. Most errors concern one call;
-    /// some, such as an illegal address, end the context for this process.
-    fn note(&self, error: &Error, drained: Result<(), Error>) {
-        if drained.is_err() {
-            let _ = self.lost.set(error.clone());
-        }
+    /// The lane that was used last, so that one caller at a time keeps using one lane's memory; a
+    /// new one where all are in use.
+    fn take_lane(&self) -> Result<Lane, Error> {
+        let idle = self.idle_lanes().pop();
+        idle.map_or_else(Lane::new, Ok)
     }
 
     /// The error that ended the device's context, if one did.

@@ -53,7 +53,6 @@ const FUNCTIONS: &[&str] = &[
     "cuModuleUnload",
     "cuStreamCreate",
     "cuStreamDestroy_v2",
-    "cuStreamSynchronize",
 ];
 
 impl Driver {
@@ -111,15 +110,10 @@ impl Driver {
         let mut slot = slot.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let made = match slot.as_ref() {
             Some(made) => made.clone(),
-            None => {
-                let made = Device::new(ordinal);
-                let passing = matches!(&made, Err(error) if error.is_out_of_memory());
-                let made = unavailable(made.map(Arc::new));
-                if !passing {
-                    *slot = Some(made.clone());
-                }
-                made
-            }
+            None => match Device::new(ordinal).map(Arc::new) {
+                Err(error) if error.is_out_of_memory() => Err(error),
+                made => slot.insert(unavailable(made)).clone(),
+            },
         };
         made.and_then(|device| match device.lost() {
             None => Ok(device),

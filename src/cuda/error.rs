@@ -9,13 +9,13 @@ pub enum Error {
     #[error("CUDA is not usable: {0}")]
     Unavailable(String),
     #[error(
-        "the GPU is out of memory: {requested} more bytes were needed and {} of {} bytes are free",
-        available.0, available.1
+        "the GPU is out of memory: {requested} more bytes were needed{}",
+        available.map(|(free, total)| format!(" and {free} of {total} bytes are free")).unwrap_or_default()
     )]
     OutOfMemory {
         requested: usize,
-        /// Free and total bytes of the device, as it was after the failure.
-        available: (usize, usize),
+        /// Free and total bytes of the device after the failure, where it could say.
+        available: Option<(usize, usize)>,
     },
     #[error("{call} failed with {name} (error {code}){}", hint(*code))]
     Driver { call: &'static str, name: String, code: u32 },
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn out_of_memory_says_the_bytes() {
-        let error = Error::OutOfMemory { requested: 4096, available: (1024, 2048) };
+        let error = Error::OutOfMemory { requested: 4096, available: Some((1024, 2048)) };
         assert!(error.is_out_of_memory());
         assert!(error.to_string().contains("4096 more bytes were needed and 1024 of 2048"));
     }

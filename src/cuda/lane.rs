@@ -47,12 +47,6 @@ impl Lane {
         }
     }
 
-    /// Waits after something has failed, so that host memory can be let go.
-    pub fn drain(&self) -> Result<(), Error> {
-        // SAFETY: the stream is ours and alive.
-        unsafe { result::stream::synchronize(self.stream) }.during("cuStreamSynchronize")
-    }
-
     /// Makes room for the arrays of one gather.
     pub fn reserve(&mut self, source: usize, index: usize, out: usize) -> Result<(), Error> {
         self.first_outside.reserve(size_of::<u64>())?;

@@ -27,10 +27,9 @@ impl Buffer {
         // SAFETY: the size is not 0.
         let allocated = unsafe { result::malloc_sync(rounded) }.during("cuMemAlloc");
         self.address = allocated.map_err(|error| match error.is_out_of_memory() {
-            true => Error::OutOfMemory {
-                requested: rounded,
-                available: result::mem_get_info().unwrap_or((0, 0)),
-            },
+            true => {
+                Error::OutOfMemory { requested: rounded, available: result::mem_get_info().ok() }
+            }
             false => error,
         })?;
         self.bytes = rounded;

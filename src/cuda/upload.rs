@@ -33,7 +33,7 @@ pub unsafe fn gather_from_host(
     rule: &Rule,
     arrays: &HostArrays,
 ) -> Result<Option<Outside>, Error> {
-    if rule.length == 0 || rule.row_bytes == 0 {
+    if rule.length == 0 {
         return Ok(None);
     }
     device.with_lane(|lane| {
@@ -46,7 +46,7 @@ pub unsafe fn gather_from_host(
         };
         let mut first_outside = u64::MAX;
         // SAFETY: as the caller says of the arrays; the blocks were just made large enough. `wait`
-        // here and the drain in `with_lane` come before the host memory is let go.
+        // here, or the one in `with_lane` after a failure, comes before the host memory is let go.
         unsafe {
             lane.source.write(arrays.source, arrays.source_bytes, lane.stream)?;
             lane.index.write(arrays.index, arrays.index_bytes, lane.stream)?;

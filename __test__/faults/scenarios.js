@@ -1,0 +1,70 @@
+// What is done while a driver call fails. `step` is a gather that is checked: it must give what the
+// slow model gives, or reject with a documented error for the fault at hand. To add a scenario, add
+// a function here.
+
+const { Worker } = require('node:worker_threads')
+const { explain, cudaStatus } = require('../../index.js')
+const { f32, i32 } = require('../helpers/arrays.js')
+
+const numbers = (length) => Float32Array.from({ length }, (_, i) => i)
+const indices = (length, rows) =>
+  Int32Array.from({ length }, (_, i) => ((i * 7919) % (2 * rows)) - rows)
+
+module.exports = {
+  'the same call twice': async (step) => {
+    const [source, index] = [numbers(1000), indices(500, 1000)]
+    await step(source, index)
+    await step(source, index)
+  },
+
+  'a small call, then one that needs more room': async (step) => {
+    await step(numbers(10), i32(1, -1))
+    await step(numbers(20_000), indices(30_000, 20_000))
+  },
+
+  rows: async (step) => {
+    await step(
+      Uint16Array.from({ length: 500 }, (_, i) => i),
+      Uint8Array.of(99, 0, 7),
+      { rowLength: 5 },
+    )
+    await step(numbers(64), BigInt64Array.of(-1n, 3n), { rowLength: 16 })
+  },
+
+  'each mode': async (step) => {
+    const index = i32(3, -4, 2147483647, -2147483648)
+    for (const mode of ['wrap', 'clip', 'fill']) await step(f32(1, 2, 3), index, { mode })
+  },
+
+  'a bad index': async (step) => {
+    await step(f32(1, 2, 3), i32(0, 3, 9))
+    await step(f32(1, 2, 3), i32(0, 1, 2), { out: new Float32Array(3) })
+  },
+
+  'many at once': async (step) => {
+    const calls = Array.from({ length: 8 }, (_, k) => step(numbers(100 + k), indices(200, 100)))
+    await Promise.all([...calls, step(f32(1), i32(5))])
+  },
+
+  'status and route': async (step) => {
+    await cudaStatus()
+    await explain(f32(1), i32(0), { device: 'cuda' }).catch(() => {})
+    await step(f32(1), i32(0))
+  },
+
+  'two workers': async (step) => {
+    const work = `
+      const { cudaGather } = require(${JSON.stringify(require.resolve('../../index.js'))})
+      const { parentPort } = require('node:worker_threads')
+      cudaGather(new Float32Array([1, 2, 3]), new Int32Array([2, 0]), { device: 'cuda' })
+        .then((result) => parentPort.postMessage([...result]), (error) => parentPort.postMessage(error.code))`
+    const outcome = () =>
+      new Promise((resolve, reject) => {
+        new Worker(work, { eval: true }).once('message', resolve).once('error', reject)
+      })
+    for (const result of await Promise.all([outcome(), outcome()])) {
+      if (String(result) !== '3,1' && !/^ERR_CUDA/.test(result)) throw new Error(`got ${result}`)
+    }
+    await step(f32(1), i32(0))
+  },
+}
