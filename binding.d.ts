@@ -109,10 +109,10 @@ export declare const __napiBindingTarget: 'native' | 'wasm32-wasi' | 'wasm32-was
 export interface CudaDevice {
   /** The name that the option `device` takes: `'cuda:0'`, `'cuda:1'`, … */
   device: `cuda:${number}`
-  /** The model, such as `'NVIDIA H200'`. */
-  name: string
+  /** The model, such as `'NVIDIA H200'`; `null`, as below, where the driver does not say. */
+  name: string | null
   /** Such as `'9.0'`. */
-  computeCapability: string
+  computeCapability: string | null
   memory: CudaMemory
 }
 
@@ -146,8 +146,8 @@ export declare function cudaGather<S extends SourceArray, O extends SameClass<S>
 
 /** A device's memory, in bytes. */
 export interface CudaMemory {
-  total: number
-  /** `null` for a device that this process has not used yet: asking would make a context on it. */
+  total: number | null
+  /** `null` also for a device that this process has not used yet: asking would make a context on it. */
   free: number | null
 }
 

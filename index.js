@@ -1,10 +1,10 @@
 'use strict'
 
-const { isSharedArrayBuffer } = require('node:util/types')
+const { isPromise, isSharedArrayBuffer } = require('node:util/types')
 const binding = require('./binding.js')
 
 // This realm's classes, by Node-API's numbers (CLASSES in src/binding/typed_array.rs): under Jest
-// or in a vm context they are those that the caller sees.
+// or in a vm context they are those that the caller sees. So are the errors.
 const classes = [
   Int8Array,
   Uint8Array,
@@ -19,41 +19,59 @@ const classes = [
   BigUint64Array,
   globalThis.Float16Array,
 ]
+const errors = { Error, RangeError, TypeError }
+
+// Taken now, so that nothing that is patched later runs in the middle of a call.
+const { apply } = Reflect
+const { defineProperties, getOwnPropertyDescriptor, getOwnPropertyDescriptors } = Object
+const { captureStackTrace } = Error
+
+// The getters themselves, since a buffer can have a property of its own by the same name. Not every
+// runtime has every one.
+const getter = (prototype, name) => getOwnPropertyDescriptor(prototype, name)?.get
+const resizable = getter(ArrayBuffer.prototype, 'resizable')
+const growable = getter(SharedArrayBuffer.prototype, 'growable')
+const immutable = getter(ArrayBuffer.prototype, 'immutable')
 
 const create = (type, length) => new classes[type](length)
 
-// The getters themselves, since a buffer can have a property of its own by the same name.
-const getter = (prototype, name) => Object.getOwnPropertyDescriptor(prototype, name).get
-const resizable = getter(ArrayBuffer.prototype, 'resizable')
-const growable = getter(SharedArrayBuffer.prototype, 'growable')
-
-const isResizable = (buffer) =>
-  Reflect.apply(isSharedArrayBuffer(buffer) ? growable : resizable, buffer, [])
+// BufferKind in src/binding/typed_array.rs: 0 fixed, 1 of changing length, 2 immutable.
+const bufferKind = (buffer) => {
+  if (isSharedArrayBuffer(buffer)) return growable && apply(growable, buffer, []) ? 1 : 0
+  if (resizable && apply(resizable, buffer, [])) return 1
+  return immutable && apply(immutable, buffer, []) ? 2 : 0
+}
 
 // Read once: a variable that changes later is no way to switch devices, the option is.
 const defaultDevice = process.env.CUGATHER_DEVICE || undefined
 
-// What the binding needs of this realm.
-const realm = [defaultDevice, create, isResizable]
+// The binding says what failed, the error is made here: of this realm's class, with the stack of
+// those who wait for the promise.
+function toError(failure, caller) {
+  const Class = errors[failure?.errorClass]
+  if (!Class) return failure
+  const error = new Class(failure.message)
+  captureStackTrace(error, caller)
+  return defineProperties(error, getOwnPropertyDescriptors(failure.fields))
+}
 
-// What the binding throws on the caller's own stack rejects the promise as it is. An error made on
-// another thread has no stack: captured here, after the await, it shows the callers that wait for
-// this promise, and a call that succeeds pays nothing for it.
+// A call that can't begin gives its failure in place of a promise. What the caller's own code
+// throws meanwhile rejects as it is.
 async function settled(start) {
-  const promise = start()
+  const started = start()
+  if (!isPromise(started)) throw toError(started, settled)
   try {
-    return await promise
-  } catch (error) {
-    Error.captureStackTrace(error, settled)
-    throw error
+    return await started
+  } catch (failure) {
+    throw toError(failure, settled)
   }
 }
 
 const cudaGather = (source, index, options) =>
-  settled(() => binding.cudaGather(source, index, options, ...realm))
+  settled(() => binding.cudaGather(source, index, options, defaultDevice, create, bufferKind))
 
 const explain = (source, index, options) =>
-  settled(() => binding.explain(source, index, options, ...realm))
+  settled(() => binding.explain(source, index, options, defaultDevice, create, bufferKind))
 
 const cudaStatus = () => settled(() => binding.cudaStatus())
 

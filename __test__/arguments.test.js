@@ -1,6 +1,8 @@
 // What goes in: views of every kind, and errors for all else.
 
 const test = require('ava')
+const { readFileSync } = require('node:fs')
+const { createRequire } = require('node:module')
 const vm = require('node:vm')
 const { cudaGather } = require('../index.js')
 const { f32, i32 } = require('./helpers/arrays.js')
@@ -79,6 +81,28 @@ test('options that are none', async (t) => {
   }
   t.deepEqual(await cudaGather(f32(1), i32(0), undefined), f32(1))
   t.deepEqual(await cudaGather(f32(1), i32(0), { mode: undefined, out: undefined }), f32(1))
+})
+
+test('another argument in the place of the options is not read as such', async (t) => {
+  const misplaced = [
+    [new Float32Array(1 << 22), 'a Float32Array of length 4194304'],
+    [new ArrayBuffer(8), 'an instance of ArrayBuffer'],
+    [new Date(0), 'an instance of Date'],
+    [Promise.resolve(), 'an instance of Promise'],
+  ]
+  for (const [value, words] of misplaced) {
+    const message = `Expected an object for options but received ${words}`
+    await refuses(t, [f32(1), i32(0), value], TYPE, message)
+  }
+})
+
+test('a value is described in few words, however large it is', async (t) => {
+  const long = 'x'.repeat(1 << 24)
+  const short = 'x'.repeat(40)
+  await refuses(t, [f32(1), i32(0), { mode: long }], VALUE, new RegExp(`string '${short}…'$`))
+  await refuses(t, [f32(1), i32(0), { [long]: 1 }], VALUE, new RegExp(`option '${short}…';`))
+  const fill = { mode: 'fill', fillValue: 1n << (1n << 20n) }
+  await refuses(t, [f32(1), i32(0), fill], TYPE, /received a bigint of 1048640 bits$/)
 })
 
 test('an unknown option or mode lists the known ones', async (t) => {
@@ -201,6 +225,21 @@ onEachDevice(
     t.deepEqual(fromBuffer, Uint8Array.from([99, 97]))
   },
 )
+
+test('in another realm, results and errors are of its classes', async (t) => {
+  const filename = require.resolve('../index.js')
+  const context = vm.createContext({ process })
+  const wrapper = `(function (require, module) {${readFileSync(filename, 'utf8')}\n})`
+  const module = { exports: {} }
+  vm.runInContext(wrapper, context)(createRequire(filename), module)
+  const { cudaGather: gather } = module.exports
+  const isOf = (value, name) => value instanceof vm.runInContext(name, context)
+  t.true(isOf(await gather(f32(1, 2), i32(1)), 'Float32Array'))
+  const reasons = await Promise.allSettled([gather(f32(1), i32(1)), gather(f32(1), 'no')])
+  t.true(isOf(reasons[0].reason, 'RangeError'))
+  t.is(reasons[0].reason.position, 0)
+  t.true(isOf(reasons[1].reason, 'TypeError'))
+})
 
 test('an error has the stack of the call', async (t) => {
   async function theCaller() {

@@ -3,7 +3,7 @@
 const test = require('ava')
 const { cudaStatus } = require('../index.js')
 const { devices, onCuda } = require('./helpers/machine.js')
-const { runsClean } = require('./helpers/child.js')
+const { root, runsClean } = require('./helpers/child.js')
 
 const print = (expression) => `console.log(JSON.stringify(${expression}))`
 
@@ -54,10 +54,79 @@ test('without a usable device the CPU answers, and the reason is told', async (t
   const { cudaVersion } = await cudaStatus()
   t.regex(
     reason,
-    cudaVersion ? /CUDA_ERROR_NO_DEVICE \(error 100\)/ : /libcuda\.so\.1\) was not found/,
+    cudaVersion
+      ? /CUDA_ERROR_NO_DEVICE \(error 100\)/
+      : /library could not be loaded \(libcuda\.so\.1: /,
   )
   const expected = { code: 'ERR_CUDA_UNAVAILABLE', message: `CUDA is not usable: ${reason}` }
   t.deepEqual(refused, [expected, expected])
+})
+
+test('what is patched after require does not run in the middle of a call', async (t) => {
+  const stdout = await runsClean(
+    t,
+    `const source = new Float32Array(1 << 18).fill(3)
+     const { apply } = Reflect
+     let patched = 0
+     Reflect.apply = (...args) => {
+       patched++
+       if (source.length) structuredClone(source.buffer, { transfer: [source.buffer] })
+       gc()
+       return apply(...args)
+     }
+     const iterator = Array.prototype[Symbol.iterator]
+     Array.prototype[Symbol.iterator] = undefined
+     const gathering = cudaGather(source, new Int32Array(2))
+     Array.prototype[Symbol.iterator] = iterator
+     const result = await gathering
+     ${print('[result[0], patched]')}`,
+    { args: ['--expose-gc'] },
+  )
+  t.deepEqual(JSON.parse(stdout), [3, 0])
+})
+
+test('a constructor of the caller that moves the source away is found out', async (t) => {
+  const stdout = await runsClean(
+    t,
+    `const Original = globalThis.Float32Array
+     delete require.cache[require.resolve('${root}')]
+     let source
+     globalThis.Float32Array = class extends Original {
+       constructor(...args) {
+         super(...args)
+         if (source) structuredClone(source.buffer, { transfer: [source.buffer] })
+         gc()
+       }
+     }
+     const { cudaGather: gather } = require('${root}')
+     source = new Original(1 << 18)
+     const error = await gather(source, new Int32Array(1)).catch((e) => e)
+     ${print('[error.code, error.message]')}`,
+    { args: ['--expose-gc'] },
+  )
+  const [code, message] = JSON.parse(stdout)
+  t.is(code, 'ERR_INVALID_ARG_TYPE')
+  t.regex(message, /for source but received a detached Float32Array/)
+})
+
+test('an error has its own fields, whatever Object.prototype holds', async (t) => {
+  const stdout = await runsClean(
+    t,
+    `const hostile = { set() { throw new Error('set') }, get: () => 77, configurable: true }
+     const names = ['code', 'position', 'index', 'length', 'fields', 'message', 'errorClass']
+     for (const name of names) Object.defineProperty(Object.prototype, name, hostile)
+     const error = await cudaGather(f32(1), i32(9)).catch((e) => e)
+     const own = (name) => Object.getOwnPropertyDescriptor(error, name)?.value
+     const found = [own('code'), own('position'), own('index'), own('message')]
+     for (const name of names) delete Object.prototype[name]
+     ${print('found')}`,
+  )
+  t.deepEqual(JSON.parse(stdout), [
+    'ERR_OUT_OF_RANGE',
+    0,
+    9,
+    'index 9 at position 0 is out of bounds for axis 0 with size 1',
+  ])
 })
 
 test('CUGATHER_DEVICE chooses, and a wrong one is named', async (t) => {

@@ -7,6 +7,7 @@ import { availableParallelism } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import './build.mjs'
+import { loadFailures } from './loading.mjs'
 
 const require = createRequire(import.meta.url)
 const { Control, FUNCTIONS } = require('./control.js')
@@ -112,6 +113,11 @@ const suite = spawnSync(process.execPath, ava, {
   stdio: 'inherit',
 })
 if (suite.status !== 0) failures.push('the suite fails on the stand-in driver')
+
+console.log('== a libcuda that is of no use')
+const loading = await loadFailures()
+failures.push(...loading.failures)
+console.log(`${loading.count} load failures, ${loading.count - loading.failures.length} survived`)
 
 console.log('== every driver call fails in turn')
 await inParallel([...tasks()])

@@ -35,4 +35,4 @@ async function runsClean(t, source, { code = 0, ...options } = {}) {
   return child.stdout
 }
 
-module.exports = { runsClean }
+module.exports = { root, runsClean }

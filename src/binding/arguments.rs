@@ -2,11 +2,11 @@
 
 use super::failure::Failure;
 use super::options::Options;
-use super::typed_array::{Class, Realm, View};
+use super::typed_array::{Class, Memory, Realm, View};
 use crate::gather::{self, Bounds, DeviceChoice, IndexType, Shape};
 use napi::bindgen_prelude::Unknown;
 
-/// What a call asks for. Its memory may be looked at while no code of the caller's runs.
+/// What a call asks for. Reading it may run code of the caller's, so its memory comes after.
 pub struct Arguments<'env> {
     pub source: View<'env>,
     pub index: View<'env>,
@@ -26,7 +26,6 @@ impl<'env> Arguments<'env> {
         default_device: Unknown<'env>,
         realm: &Realm<'env>,
     ) -> Result<Arguments<'env>, Failure> {
-        // The options first: their getters are the caller's code. Past this line none runs.
         let options = Options::read(options, default_device)?;
         let source = View::of(source, "source", "a typed array", |_| true, realm)?;
         let is_integer = |class: Class| IndexType::of(class.dtype()).is_some();
@@ -43,7 +42,7 @@ impl<'env> Arguments<'env> {
             fill: options.fill(source.class, realm)?,
         };
         let out = match options.out {
-            Some(out) => Some(check_out(out, result_length, &source, &index, realm)?),
+            Some(out) => Some(check_out(out, result_length, &source, realm)?),
             None => None,
         };
         Ok(Arguments { source, index, shape, result_length, out, device: options.device })
@@ -55,7 +54,6 @@ fn check_out<'env>(
     out: Unknown<'env>,
     length: usize,
     source: &View,
-    index: &View,
     realm: &Realm<'env>,
 ) -> Result<View<'env>, Failure> {
     let expected = format!("{} of length {length}", source.class.with_article());
@@ -66,12 +64,31 @@ fn check_out<'env>(
             out.length,
         )));
     }
-    for (other, input) in [("source", source), ("index", index)] {
-        if out.overlaps(input) {
-            return Err(Failure::InvalidValue(format!(
-                "Expected memory of its own for out but received one that overlaps {other}",
-            )));
-        }
-    }
     Ok(out)
+}
+
+/// Where the arrays of a call are. No code of the caller's may run between this and their use.
+pub struct Memories {
+    pub source: Memory,
+    pub index: Memory,
+    pub result: Memory,
+}
+
+impl Memories {
+    /// `result` is the caller's `out`, or an array that was made for the call.
+    pub fn of(call: &Arguments, result: &View) -> Result<Memories, Failure> {
+        let found = Memories {
+            source: call.source.memory()?,
+            index: call.index.memory()?,
+            result: result.memory()?,
+        };
+        for (name, input) in [("source", &found.source), ("index", &found.index)] {
+            if found.result.overlaps(input) {
+                return Err(Failure::InvalidValue(format!(
+                    "Expected memory of its own for out but received one that overlaps {name}",
+                )));
+            }
+        }
+        Ok(found)
+    }
 }

@@ -1,13 +1,13 @@
 //! `cudaGather`: from JavaScript's arguments to a task on its way.
 
-use super::arguments::Arguments;
+use super::arguments::{Arguments, Memories};
 use super::failure::Failure;
-use super::task::{GatherTask, Held, Reference, hold};
-use super::typed_array::{Realm, View};
+use super::task::{GatherTask, Held, begin, hold};
+use super::typed_array::{Memory, Realm, View};
 use crate::cpu::Scratch;
-use crate::gather::{Input, Output, Request};
+use crate::gather::{self, Input, Output, Request};
 use napi::Env;
-use napi::bindgen_prelude::{FnArgs, Function, PromiseRaw, Unknown};
+use napi::bindgen_prelude::{FnArgs, Function, Unknown};
 use napi_derive::napi;
 
 /// Inputs of up to this many bytes are copied at the call (0.1 ms), so that the caller may change
@@ -50,13 +50,12 @@ pub fn cuda_gather<'env>(
     options: Unknown<'env>,
     default_device: Unknown<'env>,
     create: Function<'env, FnArgs<(u32, f64)>, Unknown<'env>>,
-    is_resizable: Function<'env, Unknown<'env>, bool>,
-) -> napi::Result<PromiseRaw<'env, Unknown<'env>>> {
-    let realm = Realm { create, is_resizable };
+    buffer_kind: Function<'env, Unknown<'env>, u32>,
+) -> napi::Result<Unknown<'env>> {
+    let realm = Realm { create, buffer_kind };
     let task = Arguments::read(source, index, options, default_device, &realm)
-        .and_then(|arguments| prepare(arguments, &realm))
-        .map_err(|failure| failure.into_error(env, false))?;
-    Ok(env.spawn(task)?.promise_object())
+        .and_then(|call| prepare(call, &realm));
+    begin(env, task)
 }
 
 /// The task for a call: its inputs copied or held, its result made.
@@ -66,24 +65,26 @@ fn prepare<'env>(call: Arguments<'env>, realm: &Realm<'env>) -> Result<GatherTas
         Some(out) => out,
         None => realm.create(call.source.class, call.result_length)?,
     };
-    let mut inputs = Vec::new();
+    let memory = Memories::of(&call, &result)?;
+    let mut held = Held { result: hold(result.value)?, inputs: Vec::new() };
+    let mut input = |view: &View, memory: Memory, alignment: usize| {
+        if memory.bytes <= COPIED_BYTES || !(memory.address as usize).is_multiple_of(alignment) {
+            // SAFETY: the memory was just looked up, on the thread that owns it.
+            let copy = unsafe { Scratch::copy_of(memory.address, memory.bytes) };
+            let out_of_memory = gather::Error::OutOfHostMemory { bytes: memory.bytes };
+            return copy.map(Input::Copied).ok_or(Failure::Gather(out_of_memory));
+        }
+        held.inputs.push(hold(view.value)?);
+        Ok(Input::Borrowed(memory.address))
+    };
+    // Arrays that other addons made may be aligned to nothing; rows are moved as bytes, but an
+    // index is read whole.
     let request = Request {
         shape: call.shape,
-        source: input(&call.source, &mut inputs)?,
-        index: input(&call.index, &mut inputs)?,
-        out: Output { address: result.data, is_callers },
+        source: input(&call.source, memory.source, 1)?,
+        index: input(&call.index, memory.index, call.shape.index_type.size())?,
+        out: Output { address: memory.result.address, is_callers },
     };
-    let held = Held { result: hold(result.value)?, inputs };
     let index_is_bigint = call.index.class.is_bigint();
     Ok(GatherTask { request, device: call.device, held, index_is_bigint })
-}
-
-/// A copy of a small input; a large one itself, kept alive in `inputs`.
-fn input<'env>(view: &View<'env>, inputs: &mut Vec<Reference>) -> Result<Input, Failure> {
-    if view.bytes() <= COPIED_BYTES {
-        // SAFETY: the view's memory is that long, and we are on the thread that owns it.
-        return Ok(Input::Copied(unsafe { Scratch::copy_of(view.data, view.bytes()) }));
-    }
-    inputs.push(hold(view.value)?);
-    Ok(Input::Borrowed(view.data))
 }

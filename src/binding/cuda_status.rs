@@ -2,7 +2,7 @@
 
 use super::failure::Failure;
 use super::task::caught;
-use crate::cuda::{self, Properties, driver};
+use crate::cuda::{Driver, Properties, driver};
 use napi::bindgen_prelude::AsyncTask;
 use napi::{Env, Task};
 use napi_derive::napi;
@@ -29,18 +29,18 @@ pub struct CudaDevice {
     /// The name that the option `device` takes: `'cuda:0'`, `'cuda:1'`, …
     #[napi(ts_type = "`cuda:${number}`")]
     pub device: String,
-    /// The model, such as `'NVIDIA H200'`.
-    pub name: String,
+    /// The model, such as `'NVIDIA H200'`; `null`, as below, where the driver does not say.
+    pub name: Option<String>,
     /// Such as `'9.0'`.
-    pub compute_capability: String,
+    pub compute_capability: Option<String>,
     pub memory: CudaMemory,
 }
 
 /// A device's memory, in bytes.
 #[napi(object, use_nullable = true)]
 pub struct CudaMemory {
-    pub total: f64,
-    /// `null` for a device that this process has not used yet: asking would make a context on it.
+    pub total: Option<f64>,
+    /// `null` also for a device that this process has not used yet: asking would make a context on it.
     pub free: Option<f64>,
 }
 
@@ -64,7 +64,7 @@ impl Task for StatusTask {
     }
 
     fn resolve(&mut self, env: Env, output: Self::Output) -> napi::Result<CudaStatus> {
-        output.map_err(|failure| failure.into_error(&env, false))
+        output.map_err(|failure| failure.into_rejection(&env, false))
     }
 }
 
@@ -76,35 +76,33 @@ fn status() -> CudaStatus {
         cuda_version: None,
         devices: Vec::new(),
     };
-    if let Err(error) = look(&mut status) {
-        status.usable = false;
-        status.reason = Some(error.reason());
+    // Device 0 alone decides, as it does for a gather that names no device.
+    match driver().and_then(|driver| Ok((driver, driver.device(0)?))) {
+        Ok(_) => status.usable = true,
+        Err(error) => status.reason = Some(error.reason()),
+    }
+    if let Ok(driver) = driver() {
+        let (major, minor) = (driver.cuda_version / 1000, driver.cuda_version % 1000 / 10);
+        status.cuda_version = Some(format!("{major}.{minor}"));
+        status.devices = (0..driver.device_count()).map(|n| describe(driver, n)).collect();
     }
     status
 }
 
-/// Fills in what can be found, up to the first thing that fails.
-fn look(status: &mut CudaStatus) -> Result<(), cuda::Error> {
-    let driver = driver()?;
-    let (major, minor) = (driver.cuda_version / 1000, driver.cuda_version % 1000 / 10);
-    status.cuda_version = Some(format!("{major}.{minor}"));
-    let usable = driver.device(0);
-    for ordinal in 0..driver.device_count() {
-        let Properties { name, total_memory, compute_capability } = Properties::of(ordinal)?;
-        let free = match driver.device_in_use(ordinal) {
-            Some(device) => Some(device.memory()?.0 as f64),
-            None => None,
-        };
-        status.devices.push(CudaDevice {
-            device: format!("cuda:{ordinal}"),
-            name,
-            compute_capability: format!("{}.{}", compute_capability.0, compute_capability.1),
-            memory: CudaMemory { total: total_memory as f64, free },
-        });
+fn describe(driver: &Driver, ordinal: usize) -> CudaDevice {
+    let properties = Properties::of(ordinal);
+    let in_use = driver.device_in_use(ordinal);
+    CudaDevice {
+        device: format!("cuda:{ordinal}"),
+        name: properties.name,
+        compute_capability: properties
+            .compute_capability
+            .map(|(major, minor)| format!("{major}.{minor}")),
+        memory: CudaMemory {
+            total: properties.total_memory.map(|bytes| bytes as f64),
+            free: in_use.and_then(|device| device.free_memory()).map(|bytes| bytes as f64),
+        },
     }
-    usable?;
-    status.usable = true;
-    Ok(())
 }
 
 /// The version in `/proc/driver/nvidia/version`: the first word there that is numbers and dots.

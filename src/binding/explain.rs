@@ -1,11 +1,11 @@
 //! `explain`: the route that a gather would take, without the gather.
 
-use super::arguments::Arguments;
+use super::arguments::{Arguments, Memories};
 use super::failure::Failure;
-use super::task::caught;
+use super::task::{begin, caught};
 use super::typed_array::Realm;
 use crate::gather::{self, DeviceChoice, Route, Shape};
-use napi::bindgen_prelude::{FnArgs, Function, PromiseRaw, Unknown};
+use napi::bindgen_prelude::{FnArgs, Function, Unknown};
 use napi::{Env, Task};
 use napi_derive::napi;
 
@@ -44,13 +44,16 @@ pub fn explain<'env>(
     options: Unknown<'env>,
     default_device: Unknown<'env>,
     create: Function<'env, FnArgs<(u32, f64)>, Unknown<'env>>,
-    is_resizable: Function<'env, Unknown<'env>, bool>,
-) -> napi::Result<PromiseRaw<'env, Explanation>> {
-    let realm = Realm { create, is_resizable };
-    let call = Arguments::read(source, index, options, default_device, &realm)
-        .map_err(|failure| failure.into_error(env, false))?;
-    let task = ExplainTask { shape: call.shape, device: call.device };
-    Ok(env.spawn(task)?.promise_object())
+    buffer_kind: Function<'env, Unknown<'env>, u32>,
+) -> napi::Result<Unknown<'env>> {
+    let realm = Realm { create, buffer_kind };
+    let task = Arguments::read(source, index, options, default_device, &realm).and_then(|call| {
+        if let Some(out) = &call.out {
+            Memories::of(&call, out)?;
+        }
+        Ok(ExplainTask { shape: call.shape, device: call.device })
+    });
+    begin(env, task)
 }
 
 struct ExplainTask {
@@ -76,6 +79,6 @@ impl Task for ExplainTask {
     }
 
     fn resolve(&mut self, env: Env, output: Self::Output) -> napi::Result<Explanation> {
-        output.map_err(|failure| failure.into_error(&env, false))
+        output.map_err(|failure| failure.into_rejection(&env, false))
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::cuda;
 use crate::gather::{self, ShapeError};
-use napi::bindgen_prelude::{BigInt, JsObjectValue, Object};
-use napi::{Env, JsError, JsRangeError, JsTypeError, JsValue};
+use napi::bindgen_prelude::{BigInt, JsObjectValue, Object, Unknown};
+use napi::{Env, JsValue, Property, PropertyAttributes};
 
 impl From<ShapeError> for Failure {
     fn from(error: ShapeError) -> Failure {
@@ -45,73 +45,87 @@ impl Failure {
         Failure::InvalidType { name, expected: expected.into(), received }
     }
 
-    /// As an error to throw or to reject with. `index_is_bigint`: whether an index is a bigint to
-    /// the caller, so that the error's `index` is what `index[position]` was.
-    pub fn into_error(self, env: &Env, index_is_bigint: bool) -> napi::Error {
+    /// As a value for `toError` in index.js, which makes the error: its class, its message and its
+    /// fields. `index_is_bigint`: whether an index is a bigint to the caller, so that the error's
+    /// `index` is what `index[position]` was.
+    pub fn into_value<'env>(
+        self,
+        env: &'env Env,
+        index_is_bigint: bool,
+    ) -> napi::Result<Unknown<'env>> {
         if let Failure::Thrown(thrown) = self {
-            return thrown;
+            return Err(thrown);
         }
-        match self.build(env, index_is_bigint) {
-            Ok(error) => napi::Error::from(error.to_unknown()),
+        let (class, code) = self.class_and_code();
+        let field = |name: &str| Property::new().with_utf8_name(name);
+        let mut fields = vec![field("code")?.with_napi_value(env, code)?];
+        match &self {
+            Failure::Gather(gather::Error::OutOfRange { position, index, length }) => {
+                let at = field("index")?;
+                fields.push(field("position")?.with_napi_value(env, *position as f64)?);
+                fields.push(if index_is_bigint {
+                    let (sign_bit, words) = (*index < 0, vec![index.unsigned_abs() as u64]);
+                    at.with_napi_value(env, BigInt { sign_bit, words })?
+                } else {
+                    at.with_napi_value(env, *index as f64)?
+                });
+                fields.push(field("length")?.with_napi_value(env, *length as f64)?);
+            }
+            Failure::Gather(gather::Error::Cuda(cuda::Error::Driver { name, code, .. })) => {
+                fields.push(field("driverError")?.with_napi_value(env, name.as_str())?);
+                fields.push(field("driverCode")?.with_napi_value(env, *code)?);
+            }
+            _ => {}
+        }
+        let fields = object(env, fields)?;
+        let failure = object(
+            env,
+            vec![
+                field("errorClass")?.with_napi_value(env, class)?,
+                field("message")?.with_napi_value(env, self.to_string())?,
+                field("fields")?.with_napi_value(env, fields)?,
+            ],
+        )?;
+        Ok(failure.to_unknown())
+    }
+
+    /// To reject a promise with.
+    pub fn into_rejection(self, env: &Env, index_is_bigint: bool) -> napi::Error {
+        match self.into_value(env, index_is_bigint) {
+            Ok(value) => napi::Error::from_unknown_without_coercion(value),
             Err(failed) => failed,
         }
     }
 
-    fn class_and_code(&self) -> (ErrorClass, &'static str) {
-        use gather::Error::{Cuda, OutOfRange};
+    fn class_and_code(&self) -> (&'static str, &'static str) {
+        use gather::Error::{Cuda, OutOfHostMemory, OutOfRange};
         match self {
-            Failure::InvalidType { .. } => (ErrorClass::TypeError, "ERR_INVALID_ARG_TYPE"),
-            Failure::InvalidValue(_) => (ErrorClass::TypeError, "ERR_INVALID_ARG_VALUE"),
-            Failure::OutOfRange(_) => (ErrorClass::RangeError, "ERR_OUT_OF_RANGE"),
-            Failure::Gather(OutOfRange { .. }) => (ErrorClass::RangeError, "ERR_OUT_OF_RANGE"),
-            Failure::Gather(Cuda(cuda::Error::Unavailable(_))) => {
-                (ErrorClass::Error, "ERR_CUDA_UNAVAILABLE")
-            }
+            Failure::InvalidType { .. } => ("TypeError", "ERR_INVALID_ARG_TYPE"),
+            Failure::InvalidValue(_) => ("TypeError", "ERR_INVALID_ARG_VALUE"),
+            Failure::OutOfRange(_) => ("RangeError", "ERR_OUT_OF_RANGE"),
+            Failure::Gather(OutOfHostMemory { .. }) => ("Error", "ERR_MEMORY_ALLOCATION_FAILED"),
+            Failure::Gather(OutOfRange { .. }) => ("RangeError", "ERR_OUT_OF_RANGE"),
+            Failure::Gather(Cuda(cuda::Error::Unavailable(_))) => ("Error", "ERR_CUDA_UNAVAILABLE"),
             Failure::Gather(Cuda(error)) if error.is_out_of_memory() => {
-                (ErrorClass::Error, "ERR_CUDA_OUT_OF_MEMORY")
+                ("Error", "ERR_CUDA_OUT_OF_MEMORY")
             }
-            Failure::Gather(Cuda(_)) => (ErrorClass::Error, "ERR_CUDA"),
-            Failure::Internal(_) | Failure::Thrown(_) => {
-                (ErrorClass::Error, "ERR_INTERNAL_ASSERTION")
-            }
+            Failure::Gather(Cuda(_)) => ("Error", "ERR_CUDA"),
+            Failure::Internal(_) | Failure::Thrown(_) => ("Error", "ERR_INTERNAL_ASSERTION"),
         }
-    }
-
-    fn build<'env>(&self, env: &'env Env, index_is_bigint: bool) -> napi::Result<Object<'env>> {
-        let (class, code) = self.class_and_code();
-        let plain = napi::Error::new(code, self.to_string());
-        // SAFETY: `env` is the environment that this thread is in, and the value one of its own.
-        let mut error = unsafe {
-            let raw = match class {
-                ErrorClass::TypeError => JsTypeError::from(plain).into_value(env.raw()),
-                ErrorClass::RangeError => JsRangeError::from(plain).into_value(env.raw()),
-                ErrorClass::Error => JsError::from(plain).into_value(env.raw()),
-            };
-            Object::from_raw(env.raw(), raw)
-        };
-        match self {
-            Failure::Gather(gather::Error::OutOfRange { position, index, length }) => {
-                error.set_named_property("position", *position as f64)?;
-                if index_is_bigint {
-                    let (sign_bit, words) = (*index < 0, vec![index.unsigned_abs() as u64]);
-                    error.set_named_property("index", BigInt { sign_bit, words })?;
-                } else {
-                    error.set_named_property("index", *index as f64)?;
-                }
-                error.set_named_property("length", *length as f64)?;
-            }
-            Failure::Gather(gather::Error::Cuda(cuda::Error::Driver { name, code, .. })) => {
-                error.set_named_property("driverError", name.as_str())?;
-                error.set_named_property("driverCode", *code)?;
-            }
-            _ => {}
-        }
-        Ok(error)
     }
 }
 
-enum ErrorClass {
-    TypeError,
-    RangeError,
-    Error,
+/// An object with these properties for its own, whatever its prototype has by their names.
+fn object(env: &Env, properties: Vec<Property>) -> napi::Result<Object<'_>> {
+    let plain = |property: Property| {
+        property.with_property_attributes(
+            PropertyAttributes::Enumerable
+                | PropertyAttributes::Writable
+                | PropertyAttributes::Configurable,
+        )
+    };
+    let properties: Vec<_> = properties.into_iter().map(plain).collect();
+    let mut object = Object::new(env)?;
+    object.define_properties(&properties)?;
+    Ok(object)
 }

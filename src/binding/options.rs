@@ -1,8 +1,8 @@
 //! The options of `cudaGather`, read and checked.
 
-use super::describe::describe;
+use super::describe::{Text, describe};
 use super::failure::Failure;
-use super::typed_array::{Class, Realm};
+use super::typed_array::{Class, Memory, Realm};
 use crate::gather::{DeviceChoice, Dtype, Mode};
 use napi::bindgen_prelude::{BigInt, FromNapiValue, JsObjectValue, Object, Unknown};
 use napi::{JsValue, KeyCollectionMode, KeyConversion, KeyFilter, ValueType, sys};
@@ -33,7 +33,9 @@ impl<'env> Options<'env> {
         let given = match options.get_type()? {
             ValueType::Undefined => None,
             // SAFETY: the value is an object.
-            ValueType::Object if !options.is_array()? => Some(unsafe { options.cast::<Object>() }?),
+            ValueType::Object if !is_of_another_kind(&options)? => {
+                Some(unsafe { options.cast::<Object>() }?)
+            }
             _ => return Err(Failure::invalid_type("options", "an object", describe(options))),
         };
         if let Some(given) = &given {
@@ -77,29 +79,34 @@ impl<'env> Options<'env> {
         // SAFETY: both values are of this environment.
         let status = unsafe { sys::napi_set_element(env, cell.value.raw(), 0, value.raw()) };
         napi::check_status!(status).map_err(Failure::Thrown)?;
-        let size = class.dtype().size();
-        // SAFETY: the cell holds one element of that size.
-        Ok(std::array::from_fn(|i| unsafe { *cell.data.add(i % size) }))
+        let Memory { address, bytes } = cell.memory()?;
+        // SAFETY: the cell holds one element, of so many bytes.
+        Ok(std::array::from_fn(|i| unsafe { *address.add(i % bytes) }))
     }
+}
+
+/// An array, a typed array and the like in the place of the options: another argument, misplaced,
+/// whose elements need not be looked at one by one to know that.
+fn is_of_another_kind(options: &Unknown) -> napi::Result<bool> {
+    Ok(options.is_array()?
+        || options.is_typedarray()?
+        || options.is_arraybuffer()?
+        || options.is_dataview()?
+        || options.is_date()?
+        || options.is_promise()?)
 }
 
 fn refuse_unknown(options: &Object) -> Result<(), Failure> {
     let keys = options.get_all_property_names(
         KeyCollectionMode::OwnOnly,
-        KeyFilter::Enumerable,
+        KeyFilter::SkipSymbols,
         KeyConversion::NumbersToStrings,
     )?;
     for i in 0..keys.get_array_length()? {
-        let key = keys.get_element::<Unknown>(i)?;
-        let name = match key.get_type()? {
-            // SAFETY: the value is a string.
-            ValueType::String => unsafe { key.cast::<String>() }?,
-            _ => continue,
-        };
-        if !NAMES.contains(&name.as_str()) {
+        let name = Text::of(keys.get_element::<Unknown>(i)?)?;
+        if !NAMES.iter().any(|known| name.is(known)) {
             return Err(Failure::InvalidValue(format!(
-                "Unknown option {}; the options are {}",
-                describe(key).trim_start_matches("string "),
+                "Unknown option '{name}'; the options are {}",
                 NAMES.join(", "),
             )));
         }
@@ -108,10 +115,9 @@ fn refuse_unknown(options: &Object) -> Result<(), Failure> {
 }
 
 /// The string in `value`, or an error that says what was expected.
-fn read_string(value: Unknown, name: &'static str, expected: &str) -> Result<String, Failure> {
+fn read_string(value: Unknown, name: &'static str, expected: &str) -> Result<Text, Failure> {
     match value.get_type()? {
-        // SAFETY: the value is a string.
-        ValueType::String => Ok(unsafe { value.cast::<String>() }?),
+        ValueType::String => Ok(Text::of(value)?),
         _ => Err(Failure::invalid_type(name, expected, describe(value))),
     }
 }
@@ -119,7 +125,7 @@ fn read_string(value: Unknown, name: &'static str, expected: &str) -> Result<Str
 fn read_mode(value: Unknown) -> Result<Mode, Failure> {
     const EXPECTED: &str = "'raise', 'wrap', 'clip' or 'fill'";
     let given = read_string(value, "mode", EXPECTED)?;
-    let known = MODES.iter().find(|(name, _)| *name == given);
+    let known = MODES.iter().find(|(name, _)| given.is(name));
     known.map(|&(_, mode)| mode).ok_or_else(|| {
         Failure::InvalidValue(format!(
             "Expected {EXPECTED} for mode but received {}",
@@ -131,7 +137,7 @@ fn read_mode(value: Unknown) -> Result<Mode, Failure> {
 fn read_device(value: Unknown, name: &'static str) -> Result<DeviceChoice, Failure> {
     const EXPECTED: &str = "'cpu', 'cuda', 'cuda:N' (N a device number) or 'auto'";
     let given = read_string(value, name, EXPECTED)?;
-    parse_device(&given).ok_or_else(|| {
+    given.whole().and_then(parse_device).ok_or_else(|| {
         Failure::InvalidValue(format!(
             "Expected {EXPECTED} for {name} but received {}",
             describe(value)
@@ -146,8 +152,9 @@ fn parse_device(name: &str) -> Option<DeviceChoice> {
         "cuda" => Some(DeviceChoice::Cuda(0)),
         _ => {
             let digits = name.strip_prefix("cuda:")?;
-            let all_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
-            all_digits.then(|| digits.parse().ok()).flatten().map(DeviceChoice::Cuda)
+            let ordinal: usize = digits.parse().ok()?;
+            // One name for each device: no sign, no leading zero.
+            (ordinal.to_string() == digits).then_some(DeviceChoice::Cuda(ordinal))
         }
     }
 }
@@ -237,7 +244,7 @@ mod tests {
     fn device_names() {
         assert_eq!(parse_device("cuda"), Some(DeviceChoice::Cuda(0)));
         assert_eq!(parse_device("cuda:12"), Some(DeviceChoice::Cuda(12)));
-        for bad in ["cuda:", "cuda:-1", "cuda:+1", "cuda:1.5", "CUDA", "gpu", ""] {
+        for bad in ["cuda:", "cuda:-1", "cuda:+1", "cuda:1.5", "cuda:00", "CUDA", "gpu", ""] {
             assert_eq!(parse_device(bad), None, "{bad}");
         }
     }

@@ -15,6 +15,18 @@ pub fn hold(value: Unknown) -> napi::Result<Reference> {
     unsafe { Reference::from_napi_value(value.value().env, value.raw()) }
 }
 
+/// Puts a task on libuv's pool and gives its promise; or gives the failure, where there is none to
+/// put there.
+pub fn begin<'env, T: ScopedTask<'env> + 'env>(
+    env: &'env Env,
+    task: Result<T, Failure>,
+) -> napi::Result<Unknown<'env>> {
+    match task {
+        Ok(task) => Ok(env.spawn(task)?.promise_object().to_unknown()),
+        Err(failure) => failure.into_value(env, false),
+    }
+}
+
 /// The JavaScript values that must not be collected while the task runs.
 pub struct Held {
     pub result: Reference,
@@ -40,7 +52,7 @@ impl<'env> ScopedTask<'env> for GatherTask {
     fn resolve(&mut self, env: &'env Env, output: Self::Output) -> napi::Result<Unknown<'env>> {
         match output {
             Ok(()) => self.held.result.get_value(env),
-            Err(failure) => Err(failure.into_error(env, self.index_is_bigint)),
+            Err(failure) => Err(failure.into_rejection(env, self.index_is_bigint)),
         }
     }
 

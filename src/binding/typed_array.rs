@@ -56,6 +56,7 @@ impl Class {
 
 /// What Node-API says of a typed array.
 struct Info {
+    env: sys::napi_env,
     class: Class,
     length: usize,
     data: *mut c_void,
@@ -90,24 +91,50 @@ impl Info {
         };
         let class = usize::try_from(class).ok().filter(|&class| class < CLASSES.len())?;
         (status == sys::Status::napi_ok).then_some(Info {
+            env,
             class: Class(class),
             length,
             data,
             buffer,
         })
     }
+
+    /// Whether the buffer's memory has gone elsewhere. A SharedArrayBuffer's can't.
+    fn is_detached(&self) -> bool {
+        let mut detached = false;
+        // SAFETY: the buffer is a value of `env`, just looked up; a status other than ok leaves
+        // `detached` false.
+        unsafe { sys::napi_is_detached_arraybuffer(self.env, self.buffer, &mut detached) };
+        detached
+    }
 }
 
-/// A typed array and its memory. The memory is there while the array is alive and its buffer is
-/// neither transferred nor shrunk.
+/// What a buffer's memory may do while the view stands; index.js has the numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BufferKind {
+    Fixed = 0,
+    /// Resizable or growable.
+    Changing = 1,
+    /// Not to be written to.
+    Immutable = 2,
+}
+
+/// A typed array that a gather may use. Its memory is looked for late, by `memory`.
 #[derive(Clone, Copy)]
 pub struct View<'env> {
     pub value: Unknown<'env>,
     pub class: Class,
     /// Elements.
     pub length: usize,
-    /// The first element, its offset in the buffer counted in. May be null where there is none.
-    pub data: *mut u8,
+    name: &'static str,
+}
+
+/// The memory of a view: there while the array is alive and its buffer is not transferred.
+#[derive(Clone, Copy)]
+pub struct Memory {
+    /// The first element, the view's offset counted in. May be null where there is none.
+    pub address: *mut u8,
+    pub bytes: usize,
 }
 
 impl<'env> View<'env> {
@@ -123,39 +150,43 @@ impl<'env> View<'env> {
         let info = Info::of(value)
             .filter(|info| accepts(info.class))
             .ok_or_else(|| Failure::invalid_type(name, expected, describe(value)))?;
-        let env = value.value().env;
-        // SAFETY: the buffer was just returned for this value.
-        let buffer = unsafe { Unknown::from_raw_unchecked(env, info.buffer) };
-        if realm.is_resizable.call(buffer)? {
-            let received = format!(
-                "{} on a resizable or growable buffer, which could change under the gather: use a \
+        let refused = |words: &str| {
+            let received = format!("{} {words}", info.class.with_article());
+            Err(Failure::invalid_type(name, expected, received))
+        };
+        match realm.kind_of(info.buffer)? {
+            BufferKind::Changing => refused(
+                "on a resizable or growable buffer, which could change under the gather: use a \
                  buffer of fixed length",
-                info.class.with_article(),
-            );
-            return Err(Failure::invalid_type(name, expected, received));
+            ),
+            BufferKind::Immutable if name == "out" => refused("on an immutable buffer"),
+            BufferKind::Fixed | BufferKind::Immutable => {
+                Ok(View { value, class: info.class, length: info.length, name })
+            }
         }
-        let mut detached = false;
-        // SAFETY: as above; a SharedArrayBuffer is never detached and leaves this false.
-        unsafe { sys::napi_is_detached_arraybuffer(env, info.buffer, &mut detached) };
-        if detached {
+    }
+
+    /// Where the elements are. No code of the caller's may run between this and the use of it: it
+    /// could transfer the buffer away.
+    pub fn memory(&self) -> Result<Memory, Failure> {
+        let View { value, class, length, name } = *self;
+        let info = Info::of(value).filter(|info| info.length == length && !info.is_detached());
+        let info = info.ok_or_else(|| {
             let received = format!(
                 "a detached {} (its buffer was transferred, and its memory with it)",
-                info.class.name(),
+                class.name(),
             );
-            return Err(Failure::invalid_type(name, expected, received));
-        }
-        Ok(View { value, class: info.class, length: info.length, data: info.data.cast() })
+            Failure::invalid_type(name, "an array that still has its memory", received)
+        })?;
+        Ok(Memory { address: info.data.cast(), bytes: length * class.dtype().size() })
     }
+}
 
-    pub fn bytes(&self) -> usize {
-        self.length * self.class.dtype().size()
-    }
-
-    /// Whether the two share a byte of memory.
-    pub fn overlaps(&self, other: &View) -> bool {
-        let (a, b) = (self.data as usize, other.data as usize);
-        let both_hold_some = self.length > 0 && other.length > 0;
-        both_hold_some && a < b + other.bytes() && b < a + self.bytes()
+impl Memory {
+    /// Whether the two share a byte.
+    pub fn overlaps(&self, other: &Memory) -> bool {
+        let (a, b) = (self.address as usize, other.address as usize);
+        self.bytes > 0 && other.bytes > 0 && a < b + other.bytes && b < a + self.bytes
     }
 }
 
@@ -164,18 +195,28 @@ impl<'env> View<'env> {
 pub struct Realm<'env> {
     /// `new classes[class](length)`
     pub create: Function<'env, FnArgs<(u32, f64)>, Unknown<'env>>,
-    /// Whether an ArrayBuffer is resizable or a SharedArrayBuffer growable.
-    pub is_resizable: Function<'env, Unknown<'env>, bool>,
+    /// The `BufferKind` of a buffer.
+    pub buffer_kind: Function<'env, Unknown<'env>, u32>,
 }
 
 impl<'env> Realm<'env> {
-    /// A new typed array of zeros.
+    fn kind_of(&self, buffer: sys::napi_value) -> Result<BufferKind, Failure> {
+        // SAFETY: the buffer is a value of this environment, just looked up.
+        let buffer = unsafe { Unknown::from_raw_unchecked(self.buffer_kind.value().env, buffer) };
+        Ok(match self.buffer_kind.call(buffer)? {
+            kind if kind == BufferKind::Changing as u32 => BufferKind::Changing,
+            kind if kind == BufferKind::Immutable as u32 => BufferKind::Immutable,
+            _ => BufferKind::Fixed,
+        })
+    }
+
+    /// A new typed array of zeros. Runs a constructor, which a caller may have made its own.
     pub fn create(&self, class: Class, length: usize) -> Result<View<'env>, Failure> {
         let too_large = |_| {
             let bytes = length as u128 * class.dtype().size() as u128;
             Failure::OutOfRange(format!(
-                "The result, {} of length {length} ({bytes} bytes), is larger than this runtime can \
-                 make",
+                "The result, {} of length {length} ({bytes} bytes), could not be made: it is larger \
+                 than this runtime's arrays can be, or than the memory that is left",
                 class.with_article(),
             ))
         };
@@ -185,10 +226,11 @@ impl<'env> Realm<'env> {
             .map_err(too_large)?;
         match Info::of(value) {
             Some(info) if info.class == class && info.length == length => {
-                Ok(View { value, class, length, data: info.data.cast() })
+                Ok(View { value, class, length, name: "result" })
             }
             _ => {
-                Err(Failure::Internal(format!("the runtime did not make {}", class.with_article())))
+                let class = class.with_article();
+                Err(Failure::Internal(format!("the runtime did not make {class}")))
             }
         }
     }

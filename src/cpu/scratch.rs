@@ -15,16 +15,16 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Copies `bytes` bytes that begin at `from`.
+    /// Copies `bytes` bytes that begin at `from`; `None` where there is no memory for them.
     ///
     /// # Safety
     /// `from` is readable for `bytes` bytes. Another thread may write to it meanwhile: the copy
     /// then holds old and new bytes mixed, and nothing here depends on which.
-    pub unsafe fn copy_of(from: *const u8, bytes: usize) -> Scratch {
-        let mut words = take(bytes.div_ceil(size_of::<u128>()));
+    pub unsafe fn copy_of(from: *const u8, bytes: usize) -> Option<Scratch> {
+        let mut words = take(bytes.div_ceil(size_of::<u128>()))?;
         // SAFETY: `take` gave room for `bytes`, and the caller vouches for `from`.
         unsafe { std::ptr::copy_nonoverlapping(from, words.as_mut_ptr().cast::<u8>(), bytes) };
-        Scratch { words }
+        Some(Scratch { words })
     }
 
     pub fn as_ptr(&self) -> *const u8 {
@@ -46,7 +46,7 @@ impl Drop for Scratch {
 
 /// A block with room for `words`: the smallest idle one that fits, else a new one. Its length
 /// stays 0: the bytes are reached through its pointer alone.
-fn take(words: usize) -> Vec<u128> {
+fn take(words: usize) -> Option<Vec<u128>> {
     let fitting = IDLE.lock().ok().and_then(|mut idle| {
         let (at, _) = idle
             .iter()
@@ -55,8 +55,13 @@ fn take(words: usize) -> Vec<u128> {
             .min_by_key(|(_, block)| block.capacity())?;
         Some(idle.swap_remove(at))
     });
-    // A power of two, so that calls of about one size share their blocks.
-    fitting.unwrap_or_else(|| Vec::with_capacity(words.next_power_of_two()))
+    fitting.or_else(|| {
+        // A power of two where the block will be kept, so that calls of about one size share it.
+        let kept = words * size_of::<u128>() <= KEPT_BYTES;
+        let mut block = Vec::new();
+        block.try_reserve_exact(if kept { words.next_power_of_two() } else { words }).ok()?;
+        Some(block)
+    })
 }
 
 #[cfg(test)]
@@ -64,10 +69,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn more_than_there_is_gives_none() {
+        assert!(take(isize::MAX as usize / 16).is_none());
+    }
+
+    #[test]
     fn a_copy_holds_the_bytes() {
         let bytes: Vec<u8> = (0..100).collect();
         // SAFETY: `bytes` is that long.
-        let copy = unsafe { Scratch::copy_of(bytes.as_ptr(), bytes.len()) };
+        let copy = unsafe { Scratch::copy_of(bytes.as_ptr(), bytes.len()) }.unwrap();
         // SAFETY: the copy holds as many bytes, which were just written.
         let held = unsafe { std::slice::from_raw_parts(copy.as_ptr(), bytes.len()) };
         assert_eq!(held, bytes);

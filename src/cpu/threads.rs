@@ -2,16 +2,20 @@
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::OnceLock;
+use std::thread::available_parallelism;
 
-/// Runs `work` where rayon's iterators use our own threads, one a core; they start with the first
-/// gather that needs them. A process that may start no more threads works on the calling one.
-pub fn install<R: Send>(work: impl FnOnce() -> R + Send) -> R {
-    static POOL: OnceLock<Option<ThreadPool>> = OnceLock::new();
-    let pool = POOL.get_or_init(|| {
-        ThreadPoolBuilder::new().thread_name(|i| format!("cugather-cpu-{i}")).build().ok()
-    });
-    match pool {
-        Some(pool) => pool.install(work),
-        None => work(),
+/// Our own threads, one a core, started with the first gather that needs them. `None` where the
+/// process may start no more threads at the moment: the caller then works alone.
+pub fn pool() -> Option<&'static ThreadPool> {
+    static POOL: OnceLock<ThreadPool> = OnceLock::new();
+    if let Some(pool) = POOL.get() {
+        return Some(pool);
     }
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(available_parallelism().map_or(1, usize::from))
+        .thread_name(|i| format!("cugather-cpu-{i}"))
+        .build()
+        .ok()?;
+    // Two first calls may both have come this far; one pool is kept, the other's threads end.
+    Some(POOL.get_or_init(|| pool))
 }

@@ -34,8 +34,11 @@ impl Device {
             Kernels::load()
         };
         let kernels = load().inspect_err(|_| {
-            // SAFETY: as retained above; nothing uses it.
-            let _ = unsafe { result::primary_ctx::release(device) };
+            // SAFETY: as retained above; nothing uses it, and this thread is taken off it.
+            unsafe {
+                let _ = result::ctx::set_current(std::ptr::null_mut());
+                let _ = result::primary_ctx::release(device);
+            }
         })?;
         Ok(Device {
             ordinal,
@@ -56,27 +59,42 @@ impl Device {
         unsafe { result::ctx::set_current(self.context) }.during("cuCtxSetCurrent")
     }
 
+    /// `with_lane`, once more where the device was full: then every idle lane has given up its
+    /// memory, that of the first attempt included, whose blocks may have grown for another shape of
+    /// call.
+    pub(super) fn with_memory<T>(
+        &self,
+        work: impl Fn(&mut Lane) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        match self.with_lane(&work) {
+            Err(error) if error.is_out_of_memory() => {
+                self.release_idle_memory()?;
+                // An attempt that can't get all gives back what it got: the next call may fit.
+                self.with_lane(&work).inspect_err(|_| drop(self.release_idle_memory()))
+            }
+            other => other,
+        }
+    }
+
     /// Runs `work` in a lane that no other gather is using. Afterwards nothing on the lane is
     /// still running, whether `work` failed or not, so that host memory can be let go.
-    pub(super) fn with_lane<T>(
-        &self,
-        work: impl FnOnce(&mut Lane) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        // Most errors concern one call. Where the driver does not even wait or change contexts any
-        // more, as after an illegal address, this one is dead for the process.
-        let check = |error: &Error, alive: Result<(), Error>| {
-            if alive.is_err() {
-                let _ = self.lost.set(error.clone());
-            }
-        };
-        self.make_current().inspect_err(|error| check(error, self.make_current()))?;
-        let mut taken = None;
-        let result = self.take_lane().and_then(|lane| work(taken.insert(lane)));
+    fn with_lane<T>(&self, work: impl FnOnce(&mut Lane) -> Result<T, Error>) -> Result<T, Error> {
+        self.make_current().inspect_err(|error| self.check(error, self.make_current()))?;
+        let mut job = Job { device: self, lane: None, may_be_running: true };
+        let result = self.take_lane().and_then(|lane| work(job.lane.insert(lane)));
         if let Err(error) = &result {
-            check(error, result::ctx::synchronize().during("cuCtxSynchronize"));
+            self.check(error, job.wait());
         }
-        self.idle_lanes().extend(taken);
+        job.may_be_running = false;
         result
+    }
+
+    /// Most errors concern one call. Where the driver does not even wait or change contexts any
+    /// more, as after an illegal address, this one is dead for the process.
+    fn check(&self, error: &Error, alive: Result<(), Error>) {
+        if alive.is_err() {
+            let _ = self.lost.set(error.clone());
+        }
     }
 
     /// The lane that was used last, so that one caller at a time keeps using one lane's memory; a
@@ -92,7 +110,7 @@ impl Device {
     }
 
     /// Gives back the device memory of every idle lane.
-    pub(super) fn release_idle_memory(&self) -> Result<(), Error> {
+    fn release_idle_memory(&self) -> Result<(), Error> {
         // Taken out first: freeing waits for the device, and nobody should wait for the lock.
         let mut lanes = std::mem::take(&mut *self.idle_lanes());
         let released = lanes.iter_mut().try_for_each(Lane::release_memory);
@@ -104,38 +122,60 @@ impl Device {
         self.idle.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Free and total memory of the device, in bytes.
-    pub fn memory(&self) -> Result<(usize, usize), Error> {
-        self.make_current()?;
-        result::mem_get_info().during("cuMemGetInfo")
+    /// Free memory of the device, in bytes, where it can say.
+    pub fn free_memory(&self) -> Option<usize> {
+        self.make_current().ok()?;
+        result::mem_get_info().ok().map(|(free, _total)| free)
     }
 }
 
-/// What the driver says of a device without a context on it.
+/// A gather's hold on its lane, given back however the gather ends.
+struct Job<'device> {
+    device: &'device Device,
+    lane: Option<Lane>,
+    may_be_running: bool,
+}
+
+impl Job<'_> {
+    /// Waits for all that runs on the device.
+    fn wait(&self) -> Result<(), Error> {
+        result::ctx::synchronize().during("cuCtxSynchronize")
+    }
+}
+
+impl Drop for Job<'_> {
+    fn drop(&mut self) {
+        // Only where the work panicked; everything else has waited by now.
+        if self.may_be_running {
+            let _ = self.wait();
+        }
+        self.device.idle_lanes().extend(self.lane.take());
+    }
+}
+
+/// What the driver says of a device without a context on it, as far as it does.
 pub struct Properties {
-    pub name: String,
-    pub total_memory: usize,
-    pub compute_capability: (i32, i32),
+    pub name: Option<String>,
+    pub total_memory: Option<usize>,
+    pub compute_capability: Option<(i32, i32)>,
 }
 
 impl Properties {
-    pub fn of(ordinal: usize) -> Result<Properties, Error> {
+    pub fn of(ordinal: usize) -> Properties {
         use sys::CUdevice_attribute::{
             CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR as MAJOR,
             CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR as MINOR,
         };
-        let device = result::device::get(ordinal as i32).during("cuDeviceGet")?;
-        // SAFETY: the device exists.
-        let attribute = |attribute| {
-            unsafe { result::device::get_attribute(device, attribute) }
-                .during("cuDeviceGetAttribute")
+        let Ok(device) = result::device::get(ordinal as i32) else {
+            return Properties { name: None, total_memory: None, compute_capability: None };
         };
-        Ok(Properties {
-            name: result::device::get_name(device).during("cuDeviceGetName")?,
+        // SAFETY: the device exists.
+        let attribute = |which| unsafe { result::device::get_attribute(device, which) }.ok();
+        Properties {
+            name: result::device::get_name(device).ok(),
             // SAFETY: the device exists.
-            total_memory: unsafe { result::device::total_mem(device) }
-                .during("cuDeviceTotalMem")?,
-            compute_capability: (attribute(MAJOR)?, attribute(MINOR)?),
-        })
+            total_memory: unsafe { result::device::total_mem(device) }.ok(),
+            compute_capability: attribute(MAJOR).zip(attribute(MINOR)),
+        }
     }
 }

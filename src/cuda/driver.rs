@@ -3,6 +3,7 @@
 use super::device::Device;
 use super::error::{During, Error};
 use cudarc::driver::{result, sys};
+use std::error::Error as _;
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// The CUDA driver, loaded and initialised.
@@ -57,14 +58,7 @@ const FUNCTIONS: &[&str] = &[
 
 impl Driver {
     fn load() -> Result<Driver, Error> {
-        // SAFETY: loads a library whose initialisers are the driver's own.
-        if !unsafe { sys::is_culib_present() } {
-            return Err(Error::Unavailable(format!(
-                "the NVIDIA driver's library ({}) was not found: install the NVIDIA driver or, in a \
-                 container, start it with --gpus all (NVIDIA Container Toolkit)",
-                if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" },
-            )));
-        }
+        keep_library()?;
         let missing = |name: &&&str| {
             let symbol = format!("{name}\0");
             // SAFETY: the symbol is only looked up, never called through this type.
@@ -87,7 +81,7 @@ impl Driver {
             .result()
             .during("cuDriverGetVersion")?;
         let count = result::device::get_count().during("cuDeviceGetCount")?;
-        if count == 0 {
+        if count <= 0 {
             return Err(Error::Unavailable("the NVIDIA driver sees no GPU".to_owned()));
         }
         let devices = (0..count).map(|_| Mutex::new(None)).collect();
@@ -128,6 +122,27 @@ impl Driver {
         let slot = self.devices.get(ordinal)?;
         let slot = slot.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         slot.as_ref()?.as_ref().ok().cloned()
+    }
+}
+
+/// Loads the driver's library for as long as the process lives, or says why it can't be loaded.
+fn keep_library() -> Result<(), Error> {
+    let name = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
+    // SAFETY: loads a library whose initialisers are the driver's own.
+    match unsafe { libloading::Library::new(name) } {
+        Ok(library) => {
+            std::mem::forget(library);
+            Ok(())
+        }
+        // Some systems have it by another name alone, which cudarc looks for.
+        // SAFETY: as above.
+        Err(_) if unsafe { sys::is_culib_present() } => Ok(()),
+        Err(error) => Err(Error::Unavailable(format!(
+            "the NVIDIA driver's library could not be loaded ({}): install the NVIDIA driver \
+             or, in a container, start it with --gpus all (NVIDIA Container Toolkit)",
+            // The loader's own words are one level down.
+            error.source().map_or_else(|| error.to_string(), ToString::to_string),
+        ))),
     }
 }
 

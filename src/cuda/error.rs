@@ -95,7 +95,9 @@ fn hint(code: u32) -> &'static str {
              driver and, in a container, add 'compute' to NVIDIA_DRIVER_CAPABILITIES"
         }
         223 => ": compiling PTX was switched off; unset CUDA_DISABLE_PTX_JIT and CUDA_DISABLE_JIT",
-        700..=719 => ": this may end CUDA for the process; restart it to go on with the GPU",
+        214 | 220 | 700 | 702 | 709 | 710 | 714..=719 => {
+            ": this may end CUDA for the process; restart it to go on with the GPU"
+        }
         802 => {
             ": the GPU system is not ready yet; on a server with NVSwitch, start the service \
              nvidia-fabricmanager"

@@ -12,6 +12,15 @@ pub struct Lane {
     pub index: Buffer,
     pub out: Buffer,
     pub first_outside: Buffer,
+    /// Where small answers come down to: here rather than on a stack, since a copy that has begun
+    /// may outlive the function that began it.
+    pub answer: Box<Answer>,
+}
+
+#[derive(Default)]
+pub struct Answer {
+    pub first_outside: u64,
+    pub index: [u8; 8],
 }
 
 // SAFETY: the driver's handles may be used from any thread; a lane is used by one at a time.
@@ -35,6 +44,7 @@ impl Lane {
             index: Buffer::EMPTY,
             out: Buffer::EMPTY,
             first_outside: Buffer::EMPTY,
+            answer: Box::default(),
         })
     }
 

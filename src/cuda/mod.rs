@@ -13,7 +13,7 @@ mod memory;
 mod upload;
 
 pub use device::{Device, Properties};
-pub use driver::driver;
+pub use driver::{Driver, driver};
 pub use error::Error;
 pub use kernels::Rule;
 pub use upload::{HostArrays, Outside, gather_from_host};

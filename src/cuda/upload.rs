@@ -36,15 +36,14 @@ pub unsafe fn gather_from_host(
     if rule.length == 0 {
         return Ok(None);
     }
-    device.with_lane(|lane| {
-        reserve(device, lane, arrays)?;
+    device.with_memory(|lane| {
+        lane.reserve(arrays.source_bytes, arrays.index_bytes, arrays.out_bytes)?;
         let at = Addresses {
             source: lane.source.address(),
             index: lane.index.address(),
             out: lane.out.address(),
             first_outside: lane.first_outside.address(),
         };
-        let mut first_outside = u64::MAX;
         // SAFETY: as the caller says of the arrays; the blocks were just made large enough. `wait`
         // here, or the one in `with_lane` after a failure, comes before the host memory is let go.
         unsafe {
@@ -52,10 +51,11 @@ pub unsafe fn gather_from_host(
             lane.index.write(arrays.index, arrays.index_bytes, lane.stream)?;
             lane.first_outside.set(0xff, size_of::<u64>(), lane.stream)?;
             device.kernels.launch(rule, &at, lane.stream)?;
-            let flag = (&raw mut first_outside).cast();
-            lane.first_outside.read(0, flag, size_of::<u64>(), lane.stream)?;
+            let answer = (&raw mut lane.answer.first_outside).cast();
+            lane.first_outside.read(0, answer, size_of::<u64>(), lane.stream)?;
         }
         lane.wait()?;
+        let first_outside = lane.answer.first_outside;
         if first_outside != u64::MAX {
             return outside(lane, first_outside, arrays.index_bytes / rule.length as usize)
                 .map(Some);
@@ -67,31 +67,15 @@ pub unsafe fn gather_from_host(
     })
 }
 
-/// Room for everything, at the cost of what idle lanes hold where the device is full.
-fn reserve(device: &Device, lane: &mut Lane, arrays: &HostArrays) -> Result<(), Error> {
-    let HostArrays { source_bytes, index_bytes, out_bytes, .. } = *arrays;
-    match lane.reserve(source_bytes, index_bytes, out_bytes) {
-        Err(error) if error.is_out_of_memory() => {
-            device.release_idle_memory()?;
-            // Its own memory too: blocks grown for another shape of call may be in the way.
-            lane.release_memory()?;
-            // A lane that can't get all gives back what it got: the next call may fit.
-            lane.reserve(source_bytes, index_bytes, out_bytes)
-                .inspect_err(|_| drop(lane.release_memory()))
-        }
-        other => other,
-    }
-}
-
 /// The index at `position`, read from the copy that the kernel checked: the caller may have
 /// changed the original meanwhile.
-fn outside(lane: &Lane, position: u64, index_size: usize) -> Result<Outside, Error> {
-    let mut index = [0; 8];
-    // SAFETY: the block holds the index, and `index` has room for the widest.
+fn outside(lane: &mut Lane, position: u64, index_size: usize) -> Result<Outside, Error> {
+    lane.answer.index = [0; 8];
+    // SAFETY: the block holds the index, and the answer has room for the widest.
     unsafe {
-        let offset = position as usize * index_size;
-        lane.index.read(offset, index.as_mut_ptr(), index_size, lane.stream)?;
+        let (offset, answer) = (position as usize * index_size, lane.answer.index.as_mut_ptr());
+        lane.index.read(offset, answer, index_size, lane.stream)?;
     }
     lane.wait()?;
-    Ok(Outside { position, index })
+    Ok(Outside { position, index: lane.answer.index })
 }

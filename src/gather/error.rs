@@ -14,6 +14,8 @@ pub enum Error {
         /// Rows of the source.
         length: u64,
     },
+    #[error("{bytes} bytes of memory for a copy of an input could not be had")]
+    OutOfHostMemory { bytes: usize },
     #[error(transparent)]
     Cuda(#[from] cuda::Error),
 }

@@ -22,8 +22,10 @@ fn on_cpu<I: Index>(request: &Request) -> Result<(), Error> {
     // the first row is written, and on a copy, for the caller may change them in between.
     let checked_copy = match &request.index {
         Input::Borrowed(index) if request.out.is_callers && bounds.can_fail() => {
+            let bytes = request.shape.index_bytes();
             // SAFETY: the request's index is that long.
-            Some(unsafe { Scratch::copy_of(*index, request.shape.index_bytes()) })
+            let copy = unsafe { Scratch::copy_of(*index, bytes) };
+            Some(copy.ok_or(Error::OutOfHostMemory { bytes })?)
         }
         _ => None,
     };
