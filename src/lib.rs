@@ -18,3 +18,9 @@ mod binding;
 mod cpu;
 mod cuda;
 mod gather;
+
+/// For the targets in `fuzz/`, which are a crate of their own.
+#[cfg(fuzzing)]
+pub mod fuzzing {
+    pub use crate::gather::*;
+}
