@@ -6,7 +6,7 @@ import { createRequire } from 'node:module'
 import { availableParallelism } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import './build.mjs'
+import { kernelCheck } from './build.mjs'
 import { loadFailures } from './loading.mjs'
 
 const require = createRequire(import.meta.url)
@@ -104,6 +104,9 @@ function* tasks() {
     }
   }
 }
+
+console.log('== the kernels under the address and undefined-behaviour sanitizers')
+if (spawnSync(kernelCheck, { stdio: 'inherit' }).status !== 0) failures.push('kernel-check')
 
 console.log('== the suite on the stand-in driver')
 const ava = [path.join(root, 'node_modules', 'ava', 'entrypoints', 'cli.mjs')]
