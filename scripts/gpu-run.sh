@@ -55,7 +55,7 @@ run() {
     suite) part suite ava ;;
     large) part large node --expose-gc __test__/large.js ;;
     demo) part demo node examples/demo.js ;;
-    kernels) part kernels python3 bench/kernels.py --json "$bundle/kernels.json" ;;
+    kernels) part kernels python3 bench/kernels.py --json ../kernels.json ;;
     memcheck) sanitize memcheck ;;
     sanitize) for tool in memcheck racecheck initcheck; do sanitize "$tool"; done ;;
     *) echo "run.sh: no part '$1'" >&2; exit 2 ;;
