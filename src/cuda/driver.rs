@@ -150,3 +150,21 @@ fn keep_library() -> Result<(), Error> {
 fn unavailable<T>(result: Result<T, Error>) -> Result<T, Error> {
     result.map_err(|error| Error::Unavailable(error.reason()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::FUNCTIONS;
+
+    /// The whole suite runs on the stand-in, so what it has is what we call.
+    #[test]
+    fn every_function_that_is_called_is_looked_up_beforehand() {
+        let stand_in = include_str!("../../__test__/faults/driver/functions.h");
+        let of_line = |line: &'static str| line.strip_prefix("FUNCTION(")?.strip_suffix(")");
+        let mut functions: Vec<_> = stand_in.lines().filter_map(of_line).collect();
+        functions.push("cuGetErrorName");
+        functions.sort_unstable();
+        let mut listed = FUNCTIONS.to_vec();
+        listed.sort_unstable();
+        assert_eq!(listed, functions);
+    }
+}
