@@ -43,7 +43,7 @@ ava() { node node_modules/ava/entrypoints/cli.mjs "$@"; }
 
 sanitize() { # sanitize TOOL
   if command -v compute-sanitizer >/dev/null; then
-    part "$1" compute-sanitizer --tool "$1" --error-exitcode 9 node __test__/on-device.js
+    part "$1" compute-sanitizer --tool "$1" --error-exitcode 9 node __test__/every-vector.js cuda
   else
     echo "$1: compute-sanitizer is not on the PATH; NOT RUN"
   fi
