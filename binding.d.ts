@@ -42,10 +42,97 @@ export type SameClass<
   B extends ArrayBufferLike = ArrayBufferLike,
 > = Classes<B>[S[typeof Symbol.toStringTag] & keyof Classes<B>]
 
+/** The class of a DeviceArray's elements, for the types alone. */
+declare const elements: unique symbol
+
+/** Options of {@link DeviceArray.from}. */
+export interface DeviceArrayOptions {
+  /** Elements in a row, 1 or more, for gathers that don't say. Default 1. */
+  rowLength?: number | undefined
+  /**
+   * Where the array is to live: `'cpu'`; `'cuda'` or `'cuda:N'`, an error where that device is not
+   * usable. Default, and `'auto'`: what `CUGATHER_DEVICE` said, else CUDA device 0 where it is
+   * usable, else the CPU.
+   */
+  device?: Device | undefined
+}
+
+/**
+ * An array that lives where gathers run: in the memory of a CUDA device or, without one, in native
+ * memory of the host, with the same behaviour. A gather from it moves the index and the result, not
+ * the source.
+ *
+ * The elements are those at the time of `from`, and of `update` after that. It can't be sent to a
+ * worker: share the typed array, and make one there.
+ */
+export declare class DeviceArray<S extends SourceArray = SourceArray> {
+  private constructor()
+  readonly [elements]: S
+
+  /**
+   * Copies a typed array to the device, on a thread of libuv's pool. Leave `source` alone until the
+   * promise settles.
+   *
+   * Rejects with `ERR_CUDA_UNAVAILABLE`, `ERR_CUDA_OUT_OF_MEMORY`, or as {@link cudaGather} does
+   * for arguments that can't be used.
+   */
+  static from<S extends SourceArray>(
+    source: S,
+    options?: DeviceArrayOptions,
+  ): Promise<DeviceArray<SameClass<S>>>
+
+  /** Elements. */
+  readonly length: number
+  /** Elements in a row. */
+  readonly rowLength: number
+  /** numpy's name for the type of an element: `'float32'`, …; `'bigint64'`, `'biguint64'`. */
+  readonly dtype: string
+  /** Bytes of all elements. */
+  readonly byteLength: number
+  /** As the option `device` takes it: `'cpu'`, `'cuda:0'`, … */
+  readonly device: 'cpu' | `cuda:${number}`
+
+  /** `cudaGather(this, index, options)`, which see. */
+  gather<O extends SameClass<S> = SameClass<S, ArrayBuffer>, R extends 'host' | 'device' = 'host'>(
+    index: IndexArray | DeviceArray<IndexArray>,
+    options?: GatherOptions<S, O, R>,
+  ): Promise<GatherResult<S, O, R>>
+
+  /** A new typed array of the elements. */
+  toHost(): Promise<SameClass<S, ArrayBuffer>>
+
+  /**
+   * Copies a typed array of the same class over the elements from `offset` on (in elements). A
+   * gather that runs meanwhile sees old or new ones. Leave `values` alone until the promise settles.
+   *
+   * Rejects with a RangeError where they don't fit in.
+   */
+  update(offset: number, values: SameClass<S>): Promise<void>
+
+  /**
+   * Lets the memory go. Gathers that have begun finish; whatever is asked of the array later rejects
+   * with `ERR_DISPOSED`. A second call does nothing. An array that is never disposed of goes when it
+   * is collected, some time after nobody can reach it any more.
+   */
+  dispose(): void
+  /** `dispose`, for `using`. */
+  [Symbol.dispose](): void
+}
+
+/** What a gather gives: `out` or a new typed array, or with `result: 'device'` a DeviceArray. */
+export type GatherResult<
+  S extends SourceArray,
+  O extends SameClass<S>,
+  R extends 'host' | 'device',
+> = R extends 'device' ? DeviceArray<SameClass<S>> : O
+
+type Device = 'cpu' | 'cuda' | `cuda:${number}` | 'auto'
+
 /** Options of {@link cudaGather} for a source of class `S` and an `out` of class `O`. */
 export interface GatherOptions<
   S extends SourceArray = SourceArray,
   O extends SameClass<S> = SameClass<S>,
+  R extends 'host' | 'device' = 'host' | 'device',
 > {
   /**
    * What becomes of an index that names no row, for a source of n rows
@@ -76,7 +163,8 @@ export interface GatherOptions<
   wrapNegative?: boolean | undefined
   /**
    * Elements in a row, 1 or more. `index` then names rows, and the result has
-   * `index.length * rowLength` elements. `source.length` must be a multiple of it. Default 1.
+   * `index.length * rowLength` elements. `source.length` must be a multiple of it. Default 1, or a
+   * DeviceArray's own.
    */
   rowLength?: number | undefined
   /**
@@ -92,9 +180,15 @@ export interface GatherOptions<
    * `'cpu'`; `'cuda'` or `'cuda:N'`, an error where that device is not usable; `'auto'`, whichever
    * moves the fewest bytes over the bus (for arrays on the host, the CPU). Default: what the
    * environment variable `CUGATHER_DEVICE` said when the module was loaded; without it, CUDA where
-   * it is usable, else the CPU.
+   * it is usable, else the CPU. Where the source or the index is a DeviceArray, the gather runs
+   * where that is, and another device named here is an error.
    */
-  device?: 'cpu' | 'cuda' | `cuda:${number}` | 'auto' | undefined
+  device?: Device | undefined
+  /**
+   * `'device'` leaves the result where the gather runs, as a DeviceArray with the rows' length.
+   * Default `'host'`.
+   */
+  result?: R | undefined
 }
 
 /**
@@ -104,6 +198,18 @@ export interface GatherOptions<
  * can point the loader at a WASI artifact this package does not build itself.
  */
 export declare const __napiBindingTarget: 'native' | 'wasm32-wasi' | 'wasm32-wasip1'
+
+/** Not for users: `DeviceArray` in index.js holds one of these where nobody else can reach it. */
+export declare class ResidentArray {
+  get length(): number
+  get rowLength(): number
+  /** numpy's name for the type of an element. */
+  get dtype(): string
+  get byteLength(): number
+  get device(): string
+  /** Lets the memory go as soon as no gather uses it. A second call does nothing. */
+  dispose(): void
+}
 
 /** A CUDA device. */
 export interface CudaDevice {
@@ -124,9 +230,11 @@ export interface CudaDevice {
  * The work runs on a thread of libuv's pool. Until the promise settles, leave inputs over 1 MiB
  * and `out` alone: they are used in place. Smaller inputs are copied at the call.
  *
- * @param source Rows of `rowLength` elements; a typed array of any class. Values are moved, never
+ * @param source Rows of `rowLength` elements; a typed array of any class, or a
+ *   {@link DeviceArray}, which need not be moved. Values are moved, never
  *   converted: NaN payloads, -0 and 64-bit integers come out bit for bit.
- * @param index Row numbers: a typed array of any integer class, read by value. -1 is the last row.
+ * @param index Row numbers: a typed array of any integer class, or a DeviceArray of one, read by
+ *   value. -1 is the last row.
  * @param options See {@link GatherOptions}.
  * @returns A new typed array of the source's class (a plain `Uint8Array` for a `Buffer`), with
  *   `index.length * rowLength` elements and a buffer of its own; or `out`.
@@ -137,12 +245,13 @@ export interface CudaDevice {
  *   what was passed.
  * @throws {Error} `ERR_CUDA_UNAVAILABLE` where `device` names a CUDA device that is not usable,
  *   with the reason; `ERR_CUDA_OUT_OF_MEMORY`; `ERR_CUDA` for any other failure of the driver,
- *   with its name and number as `driverError` and `driverCode`.
+ *   with its name and number as `driverError` and `driverCode`; `ERR_DISPOSED` for a DeviceArray
+ *   that was disposed of.
  *
  * Every error rejects the promise; none is thrown synchronously. After any of them the next call
  * works.
  */
-export declare function cudaGather<S extends SourceArray, O extends SameClass<S> = SameClass<S, ArrayBuffer>>(source: S, index: IndexArray, options?: GatherOptions<S, O>): Promise<O>
+export declare function cudaGather<S extends SourceArray, O extends SameClass<S> = SameClass<S, ArrayBuffer>, R extends 'host' | 'device' = 'host'>(source: S | DeviceArray<S>, index: IndexArray | DeviceArray<IndexArray>, options?: GatherOptions<S, O, R>): Promise<GatherResult<S, O, R>>
 
 /** A device's memory, in bytes. */
 export interface CudaMemory {
@@ -185,15 +294,16 @@ export interface CudaStatus {
  * The first call that leads to a CUDA device makes its context (0.3 s, on a thread of libuv's
  * pool).
  */
-export declare function explain<S extends SourceArray, O extends SameClass<S> = SameClass<S, ArrayBuffer>>(source: S, index: IndexArray, options?: GatherOptions<S, O>): Promise<Explanation>
+export declare function explain<S extends SourceArray, O extends SameClass<S> = SameClass<S, ArrayBuffer>, R extends 'host' | 'device' = 'host'>(source: S | DeviceArray<S>, index: IndexArray | DeviceArray<IndexArray>, options?: GatherOptions<S, O, R>): Promise<Explanation>
 
 /** What {@link explain} found. */
 export interface Explanation {
   /**
-   * `'cpu'`: everything stays in host memory. `'upload'`: source and index are copied to the
-   * device, the result is copied back.
+   * `'cpu'`: everything stays in host memory. `'upload'`: the source is copied to the device.
+   * `'resident'`: the source is on the device already. In both, an index that is not there yet is
+   * copied there, and a result that is wanted on the host is copied back.
    */
-  route: 'cpu' | 'upload'
+  route: 'cpu' | 'upload' | 'resident'
   /** As the option `device` takes it: `'cpu'`, `'cuda:0'`, … */
   device: 'cpu' | `cuda:${number}`
   /** Bytes that would cross the bus to the device. */

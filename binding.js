@@ -835,6 +835,7 @@ function __napiStampBindingTarget(exportsObject, target) {
 // linked import resolves to `undefined`.
 module.exports.__napiBindingTarget = __napiStampBindingTarget(nativeBinding, __napiLoadedBindingTarget)
 module.exports = nativeBinding
+module.exports.ResidentArray = nativeBinding.ResidentArray
 module.exports.cudaGather = nativeBinding.cudaGather
 module.exports.cudaStatus = nativeBinding.cudaStatus
 module.exports.explain = nativeBinding.explain

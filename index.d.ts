@@ -2,10 +2,12 @@ export type {
   CudaDevice,
   CudaMemory,
   CudaStatus,
+  DeviceArrayOptions,
   Explanation,
   GatherOptions,
+  GatherResult,
   IndexArray,
   SameClass,
   SourceArray,
 } from './binding.js'
-export { cudaGather, cudaStatus, explain } from './binding.js'
+export { cudaGather, cudaStatus, DeviceArray, explain } from './binding.js'

@@ -55,24 +55,123 @@ function toError(failure, caller) {
   return defineProperties(error, getOwnPropertyDescriptors(failure.fields))
 }
 
+const { ResidentArray } = binding
+// Only this file can make a DeviceArray: nobody else has the key.
+const key = Symbol('DeviceArray')
+// The native array inside a DeviceArray; any other value as it is.
+let unwrapped
+
 // A call that can't begin gives its failure in place of a promise. What the caller's own code
 // throws meanwhile rejects as it is.
 async function settled(start) {
   const started = start()
   if (!isPromise(started)) throw toError(started, settled)
   try {
-    return await started
+    const result = await started
+    return result instanceof ResidentArray ? new DeviceArray(key, result) : result
   } catch (failure) {
     throw toError(failure, settled)
   }
 }
 
+// index.d.ts says what all of these do.
+
 const cudaGather = (source, index, options) =>
-  settled(() => binding.cudaGather(source, index, options, defaultDevice, create, bufferKind))
+  settled(() =>
+    binding.cudaGather(
+      unwrapped(source),
+      unwrapped(index),
+      options,
+      defaultDevice,
+      create,
+      bufferKind,
+    ),
+  )
 
 const explain = (source, index, options) =>
-  settled(() => binding.explain(source, index, options, defaultDevice, create, bufferKind))
+  settled(() =>
+    binding.explain(
+      unwrapped(source),
+      unwrapped(index),
+      options,
+      defaultDevice,
+      create,
+      bufferKind,
+    ),
+  )
 
 const cudaStatus = () => settled(() => binding.cudaStatus())
 
-module.exports = { cudaGather, cudaStatus, explain }
+class DeviceArray {
+  #array
+
+  static {
+    unwrapped = (value) =>
+      typeof value === 'object' && value !== null && #array in value ? value.#array : value
+  }
+
+  constructor(secret, array) {
+    if (secret !== key) {
+      const error = new TypeError('A DeviceArray is made by await DeviceArray.from(typedArray)')
+      throw defineProperties(error, {
+        code: { value: 'ERR_ILLEGAL_CONSTRUCTOR', enumerable: true },
+      })
+    }
+    this.#array = array
+  }
+
+  static from(source, options) {
+    return settled(() => binding.createResident(source, options, defaultDevice, create, bufferKind))
+  }
+
+  get length() {
+    return this.#array.length
+  }
+
+  get rowLength() {
+    return this.#array.rowLength
+  }
+
+  get dtype() {
+    return this.#array.dtype
+  }
+
+  get byteLength() {
+    return this.#array.byteLength
+  }
+
+  get device() {
+    return this.#array.device
+  }
+
+  gather(index, options) {
+    return cudaGather(this, index, options)
+  }
+
+  toHost() {
+    return settled(() => binding.readResident(unwrapped(this), create, bufferKind))
+  }
+
+  async update(offset, values) {
+    await settled(() => binding.writeResident(unwrapped(this), offset, values, create, bufferKind))
+  }
+
+  dispose() {
+    this.#array.dispose()
+  }
+
+  [Symbol.dispose]() {
+    this.dispose()
+  }
+
+  get [Symbol.toStringTag]() {
+    return 'DeviceArray'
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](_depth, options, inspect) {
+    const { dtype, length, rowLength, device } = this
+    return `DeviceArray ${inspect({ dtype, length, rowLength, device }, options)}`
+  }
+}
+
+module.exports = { cudaGather, cudaStatus, DeviceArray, explain }

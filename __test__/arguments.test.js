@@ -45,13 +45,14 @@ const neither = [
 
 test('a source that is none is named, with what was passed', async (t) => {
   for (const [value, words] of neither) {
-    const message = `Expected a typed array for source but received ${words}`
+    const message = `Expected a typed array or DeviceArray for source but received ${words}`
     await refuses(t, [value, i32(0)], TYPE, message)
   }
 })
 
 test('an index that is none is named, with what was passed', async (t) => {
-  const expected = 'Expected a typed array of integers (Int8Array to BigUint64Array) for index'
+  const expected =
+    'Expected a typed array or DeviceArray of integers (Int8Array to BigUint64Array) for index'
   for (const [value, words] of neither) {
     await refuses(t, [f32(1), value], TYPE, `${expected} but received ${words}`)
   }
@@ -110,7 +111,7 @@ test('an unknown option or mode lists the known ones', async (t) => {
     t,
     [f32(1), i32(0), { mod: 'wrap' }],
     VALUE,
-    /^Unknown option 'mod'; the options are mode, fillValue, wrapNegative, rowLength, out, device$/,
+    /^Unknown option 'mod'; the options are mode, fillValue, wrapNegative, rowLength, out, device, result$/,
   )
   await refuses(
     t,

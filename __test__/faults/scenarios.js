@@ -1,9 +1,10 @@
 // What is done while a driver call fails. `step` is a gather that is checked: it must give what the
-// slow model gives, or reject with a documented error for the fault at hand. To add a scenario, add
-// a function here.
+// slow model gives, or reject with a documented error for the fault at hand; `step.attempt` is for
+// promises of another kind. To add a scenario, add a function here.
 
 const { Worker } = require('node:worker_threads')
-const { explain, cudaStatus } = require('../../index.js')
+const assert = require('node:assert/strict')
+const { cudaStatus, DeviceArray, explain } = require('../../index.js')
 const { f32, i32 } = require('../helpers/arrays.js')
 
 const numbers = (length) => Float32Array.from({ length }, (_, i) => i)
@@ -44,6 +45,22 @@ module.exports = {
   'many at once': async (step) => {
     const calls = Array.from({ length: 8 }, (_, k) => step(numbers(100 + k), indices(200, 100)))
     await Promise.all([...calls, step(f32(1), i32(5))])
+  },
+
+  'a resident array': async (step) => {
+    const { attempt, device } = step
+    const array = await attempt(DeviceArray.from(f32(1, 2, 3, 4), { device, rowLength: 2 }))
+    if (!array) return
+    await attempt(array.update(0, f32(9)))
+    const rows = await attempt(array.gather(i32(1, 1), { result: 'device' }))
+    const back = rows && (await attempt(rows.toHost()))
+    if (back) assert.deepEqual([...back], [3, 4, 3, 4])
+    const bad = await Promise.allSettled([array.gather(i32(0, 5))])
+    if (bad[0].reason.code === 'ERR_OUT_OF_RANGE') assert.equal(bad[0].reason.position, 1)
+    else await attempt(Promise.reject(bad[0].reason))
+    array.dispose()
+    rows?.dispose()
+    await step(f32(1), i32(0))
   },
 
   'status and route': async (step) => {

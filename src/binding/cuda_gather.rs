@@ -1,9 +1,9 @@
 //! `cudaGather`: from JavaScript's arguments to a task on its way.
 
-use super::arguments::{Arguments, Memories};
+use super::arguments::{Arguments, Array, Memories};
 use super::failure::Failure;
-use super::task::{GatherTask, Held, begin, hold};
-use super::typed_array::{Memory, Realm, View};
+use super::task::{GatherTask, Reference, begin, hold};
+use super::typed_array::{Memory, Realm};
 use crate::cpu::Scratch;
 use crate::gather::{self, Input, Output, Request};
 use napi::Env;
@@ -21,9 +21,11 @@ const COPIED_BYTES: usize = 1 << 20;
 /// The work runs on a thread of libuv's pool. Until the promise settles, leave inputs over 1 MiB
 /// and `out` alone: they are used in place. Smaller inputs are copied at the call.
 ///
-/// @param source Rows of `rowLength` elements; a typed array of any class. Values are moved, never
+/// @param source Rows of `rowLength` elements; a typed array of any class, or a
+///   {@link DeviceArray}, which need not be moved. Values are moved, never
 ///   converted: NaN payloads, -0 and 64-bit integers come out bit for bit.
-/// @param index Row numbers: a typed array of any integer class, read by value. -1 is the last row.
+/// @param index Row numbers: a typed array of any integer class, or a DeviceArray of one, read by
+///   value. -1 is the last row.
 /// @param options See {@link GatherOptions}.
 /// @returns A new typed array of the source's class (a plain `Uint8Array` for a `Buffer`), with
 ///   `index.length * rowLength` elements and a buffer of its own; or `out`.
@@ -34,14 +36,15 @@ const COPIED_BYTES: usize = 1 << 20;
 ///   what was passed.
 /// @throws {Error} `ERR_CUDA_UNAVAILABLE` where `device` names a CUDA device that is not usable,
 ///   with the reason; `ERR_CUDA_OUT_OF_MEMORY`; `ERR_CUDA` for any other failure of the driver,
-///   with its name and number as `driverError` and `driverCode`.
+///   with its name and number as `driverError` and `driverCode`; `ERR_DISPOSED` for a DeviceArray
+///   that was disposed of.
 ///
 /// Every error rejects the promise; none is thrown synchronously. After any of them the next call
 /// works.
 #[napi(
-    ts_generic_types = "S extends SourceArray, O extends SameClass<S> = SameClass<S, ArrayBuffer>",
-    ts_args_type = "source: S, index: IndexArray, options?: GatherOptions<S, O>",
-    ts_return_type = "Promise<O>"
+    ts_generic_types = "S extends SourceArray, O extends SameClass<S> = SameClass<S, ArrayBuffer>, R extends 'host' | 'device' = 'host'",
+    ts_args_type = "source: S | DeviceArray<S>, index: IndexArray | DeviceArray<IndexArray>, options?: GatherOptions<S, O, R>",
+    ts_return_type = "Promise<GatherResult<S, O, R>>"
 )]
 pub fn cuda_gather<'env>(
     env: &'env Env,
@@ -62,29 +65,53 @@ pub fn cuda_gather<'env>(
 fn prepare<'env>(call: Arguments<'env>, realm: &Realm<'env>) -> Result<GatherTask, Failure> {
     let is_callers = call.out.is_some();
     let result = match call.out {
-        Some(out) => out,
-        None => realm.create(call.source.class, call.result_length)?,
+        Some(out) => Some(out),
+        None if call.stays => None,
+        None => Some(realm.create(call.result.class, call.result.length)?),
     };
-    let memory = Memories::of(&call, &result)?;
-    let mut held = Held { result: hold(result.value)?, inputs: Vec::new() };
-    let mut input = |view: &View, memory: Memory, alignment: usize| {
-        if memory.bytes <= COPIED_BYTES || !(memory.address as usize).is_multiple_of(alignment) {
-            // SAFETY: the memory was just looked up, on the thread that owns it.
-            let copy = unsafe { Scratch::copy_of(memory.address, memory.bytes) };
-            let out_of_memory = gather::Error::OutOfHostMemory { bytes: memory.bytes };
-            return copy.map(Input::Copied).ok_or(Failure::Gather(out_of_memory));
+    let memory = Memories::of(&call, result.as_ref())?;
+    let mut held = Vec::new();
+    let out = match (&result, memory.result) {
+        (Some(result), Some(Memory { address, .. })) => {
+            held.push(hold(result.value)?);
+            Output::Host { address, is_callers }
         }
-        held.inputs.push(hold(view.value)?);
-        Ok(Input::Borrowed(memory.address))
+        _ => Output::Resident,
     };
     // Arrays that other addons made may be aligned to nothing; rows are moved as bytes, but an
     // index is read whole.
+    let index_alignment = call.shape.index_type.size();
+    let index_is_bigint = call.index.class().is_bigint();
     let request = Request {
         shape: call.shape,
-        source: input(&call.source, memory.source, 1)?,
-        index: input(&call.index, memory.index, call.shape.index_type.size())?,
-        out: Output { address: memory.result.address, is_callers },
+        source: input(call.source, memory.source, 1, &mut held)?,
+        index: input(call.index, memory.index, index_alignment, &mut held)?,
+        out,
     };
-    let index_is_bigint = call.index.class.is_bigint();
-    Ok(GatherTask { request, device: call.device, held, index_is_bigint })
+    Ok(GatherTask { request, device: call.device, held, result: call.result, index_is_bigint })
+}
+
+/// A copy of a small array of the host; a large one itself, held, where it is aligned so.
+fn input(
+    array: Array,
+    memory: Option<Memory>,
+    alignment: usize,
+    held: &mut Vec<Reference>,
+) -> Result<Input, Failure> {
+    match (array, memory) {
+        (Array::Host(view), Some(Memory { address, bytes })) => {
+            if bytes > COPIED_BYTES && (address as usize).is_multiple_of(alignment) {
+                held.push(hold(view.value)?);
+                return Ok(Input::Borrowed(address));
+            }
+            // SAFETY: the memory was just looked up, on the thread that owns it.
+            let copy = unsafe { Scratch::copy_of(address, bytes) };
+            let out_of_memory = gather::Error::OutOfHostMemory { bytes };
+            copy.map(Input::Copied).ok_or(Failure::Gather(out_of_memory))
+        }
+        (Array::Resident(storage, _), _) => Ok(Input::Resident(storage)),
+        (Array::Host(_), None) => {
+            unreachable!("the memory of every array of the host was looked up")
+        }
+    }
 }

@@ -1,10 +1,10 @@
 //! `explain`: the route that a gather would take, without the gather.
 
-use super::arguments::{Arguments, Memories};
+use super::arguments::{Arguments, Array, Memories};
 use super::failure::Failure;
 use super::task::{begin, caught};
 use super::typed_array::Realm;
-use crate::gather::{self, DeviceChoice, Route, Shape};
+use crate::gather::{DeviceChoice, Input, Output, Request, Route};
 use napi::bindgen_prelude::{FnArgs, Function, Unknown};
 use napi::{Env, Task};
 use napi_derive::napi;
@@ -12,9 +12,10 @@ use napi_derive::napi;
 /// What {@link explain} found.
 #[napi(object)]
 pub struct Explanation {
-    /// `'cpu'`: everything stays in host memory. `'upload'`: source and index are copied to the
-    /// device, the result is copied back.
-    #[napi(ts_type = "'cpu' | 'upload'")]
+    /// `'cpu'`: everything stays in host memory. `'upload'`: the source is copied to the device.
+    /// `'resident'`: the source is on the device already. In both, an index that is not there yet is
+    /// copied there, and a result that is wanted on the host is copied back.
+    #[napi(ts_type = "'cpu' | 'upload' | 'resident'")]
     pub route: String,
     /// As the option `device` takes it: `'cpu'`, `'cuda:0'`, …
     #[napi(ts_type = "'cpu' | `cuda:${number}`")]
@@ -33,8 +34,8 @@ pub struct Explanation {
 /// The first call that leads to a CUDA device makes its context (0.3 s, on a thread of libuv's
 /// pool).
 #[napi(
-    ts_generic_types = "S extends SourceArray, O extends SameClass<S> = SameClass<S, ArrayBuffer>",
-    ts_args_type = "source: S, index: IndexArray, options?: GatherOptions<S, O>",
+    ts_generic_types = "S extends SourceArray, O extends SameClass<S> = SameClass<S, ArrayBuffer>, R extends 'host' | 'device' = 'host'",
+    ts_args_type = "source: S | DeviceArray<S>, index: IndexArray | DeviceArray<IndexArray>, options?: GatherOptions<S, O, R>",
     ts_return_type = "Promise<Explanation>"
 )]
 pub fn explain<'env>(
@@ -48,16 +49,34 @@ pub fn explain<'env>(
 ) -> napi::Result<Unknown<'env>> {
     let realm = Realm { create, buffer_kind };
     let task = Arguments::read(source, index, options, default_device, &realm).and_then(|call| {
-        if let Some(out) = &call.out {
-            Memories::of(&call, out)?;
+        if call.out.is_some() {
+            Memories::of(&call, call.out.as_ref())?;
         }
-        Ok(ExplainTask { shape: call.shape, device: call.device })
+        let nowhere = std::ptr::null_mut();
+        let request = Request {
+            shape: call.shape,
+            source: input(call.source),
+            index: input(call.index),
+            out: match call.stays {
+                true => Output::Resident,
+                false => Output::Host { address: nowhere, is_callers: false },
+            },
+        };
+        Ok(ExplainTask { request, device: call.device })
     });
     begin(env, task)
 }
 
+/// An input whose route is asked for, and which is not read.
+fn input(array: Array) -> Input {
+    match array {
+        Array::Host(_) => Input::Borrowed(std::ptr::null()),
+        Array::Resident(storage, _) => Input::Resident(storage),
+    }
+}
+
 struct ExplainTask {
-    shape: Shape,
+    request: Request,
     device: DeviceChoice,
 }
 
@@ -67,13 +86,12 @@ impl Task for ExplainTask {
 
     fn compute(&mut self) -> napi::Result<Self::Output> {
         Ok(caught(|| {
-            let route = Route::choose(self.device).map_err(Failure::Gather)?;
-            let gather::Traffic { to_device, from_device } = route.traffic(&self.shape);
+            let route = Route::of(&self.request, self.device).map_err(Failure::Gather)?;
             Ok(Explanation {
-                route: route.name().to_owned(),
-                device: route.device(),
-                bytes_to_device: to_device as f64,
-                bytes_from_device: from_device as f64,
+                route: route.name.to_owned(),
+                device: route.home.name(),
+                bytes_to_device: route.to_device as f64,
+                bytes_from_device: route.from_device as f64,
             })
         }))
     }

@@ -26,6 +26,9 @@ pub enum Failure {
     /// RangeError: a number out of its range.
     #[error("{0}")]
     OutOfRange(String),
+    /// A DeviceArray that is used after it was disposed of.
+    #[error("{0} was disposed of")]
+    Disposed(&'static str),
     #[error(transparent)]
     Gather(#[from] gather::Error),
     /// A fault of ours: the task panicked.
@@ -98,11 +101,13 @@ impl Failure {
     }
 
     fn class_and_code(&self) -> (&'static str, &'static str) {
-        use gather::Error::{Cuda, OutOfHostMemory, OutOfRange};
+        use gather::Error::{Apart, Cuda, OutOfHostMemory, OutOfRange};
         match self {
             Failure::InvalidType { .. } => ("TypeError", "ERR_INVALID_ARG_TYPE"),
             Failure::InvalidValue(_) => ("TypeError", "ERR_INVALID_ARG_VALUE"),
             Failure::OutOfRange(_) => ("RangeError", "ERR_OUT_OF_RANGE"),
+            Failure::Disposed(_) => ("Error", "ERR_DISPOSED"),
+            Failure::Gather(Apart { .. }) => ("TypeError", "ERR_INVALID_ARG_VALUE"),
             Failure::Gather(OutOfHostMemory { .. }) => ("Error", "ERR_MEMORY_ALLOCATION_FAILED"),
             Failure::Gather(OutOfRange { .. }) => ("RangeError", "ERR_OUT_OF_RANGE"),
             Failure::Gather(Cuda(cuda::Error::Unavailable(_))) => ("Error", "ERR_CUDA_UNAVAILABLE"),

@@ -7,6 +7,7 @@ mod describe;
 mod explain;
 mod failure;
 mod options;
+mod resident_array;
 mod task;
 mod typed_array;
 

@@ -7,7 +7,9 @@ use crate::gather::{DeviceChoice, Dtype, Mode};
 use napi::bindgen_prelude::{BigInt, FromNapiValue, JsObjectValue, Object, Unknown};
 use napi::{JsValue, KeyCollectionMode, KeyConversion, KeyFilter, ValueType, sys};
 
-const NAMES: [&str; 6] = ["mode", "fillValue", "wrapNegative", "rowLength", "out", "device"];
+const NAMES: [&str; 7] =
+    ["mode", "fillValue", "wrapNegative", "rowLength", "out", "device", "result"];
+const CREATION_NAMES: [&str; 2] = ["rowLength", "device"];
 
 const MODES: [(&str, Mode); 4] =
     [("raise", Mode::Raise), ("wrap", Mode::Wrap), ("clip", Mode::Clip), ("fill", Mode::Fill)];
@@ -18,18 +20,37 @@ pub struct Options<'env> {
     pub mode: Mode,
     pub fill_value: Option<Unknown<'env>>,
     pub wrap_negative: bool,
-    pub row_length: usize,
+    /// `None`: the source's own, or 1.
+    pub row_length: Option<usize>,
     pub out: Option<Unknown<'env>>,
+    /// What the caller named; CUGATHER_DEVICE is in `default_device`.
+    pub device: Option<DeviceChoice>,
+    pub default_device: DeviceChoice,
+    /// Whether the result is to stay where the gather runs.
+    pub stays: bool,
+}
+
+/// The options of `DeviceArray.from`.
+pub struct CreationOptions {
+    pub row_length: usize,
     pub device: DeviceChoice,
 }
 
-impl<'env> Options<'env> {
-    /// Reads each option once. This may run getters of the caller's, so it comes before the memory
-    /// of any array is looked at. `default_device` is what CUGATHER_DEVICE says, or undefined.
-    pub fn read(
-        options: Unknown<'env>,
-        default_device: Unknown<'env>,
-    ) -> Result<Options<'env>, Failure> {
+impl CreationOptions {
+    pub fn read(options: Unknown, default_device: Unknown) -> Result<CreationOptions, Failure> {
+        let given = Given::read(options, &CREATION_NAMES)?;
+        Ok(CreationOptions {
+            device: given.device()?.map_or_else(|| read_default(default_device), Ok)?,
+            row_length: given.get("rowLength")?.map_or(Ok(1), read_row_length)?,
+        })
+    }
+}
+
+/// The object that a caller gave for the options, if any.
+struct Given<'env>(Option<Object<'env>>);
+
+impl<'env> Given<'env> {
+    fn read(options: Unknown<'env>, names: &[&str]) -> Result<Given<'env>, Failure> {
         let given = match options.get_type()? {
             ValueType::Undefined => None,
             // SAFETY: the value is an object.
@@ -39,26 +60,55 @@ impl<'env> Options<'env> {
             _ => return Err(Failure::invalid_type("options", "an object", describe(options))),
         };
         if let Some(given) = &given {
-            refuse_unknown(given)?;
+            refuse_unknown(given, names)?;
         }
-        let get = |name: &str| -> Result<Option<Unknown<'env>>, Failure> {
-            let Some(given) = &given else { return Ok(None) };
-            let value = given.get_named_property_unchecked::<Unknown>(name)?;
-            Ok((value.get_type()? != ValueType::Undefined).then_some(value))
+        Ok(Given(given))
+    }
+
+    fn get(&self, name: &str) -> Result<Option<Unknown<'env>>, Failure> {
+        let Some(given) = &self.0 else { return Ok(None) };
+        let value = given.get_named_property_unchecked::<Unknown>(name)?;
+        Ok((value.get_type()? != ValueType::Undefined).then_some(value))
+    }
+
+    fn device(&self) -> Result<Option<DeviceChoice>, Failure> {
+        self.get("device")?.map(|value| read_device(value, "device")).transpose()
+    }
+}
+
+/// What CUGATHER_DEVICE says, or undefined.
+fn read_default(value: Unknown) -> Result<DeviceChoice, Failure> {
+    match value.get_type()? {
+        ValueType::Undefined => Ok(DeviceChoice::Default),
+        _ => read_device(value, "the environment variable CUGATHER_DEVICE"),
+    }
+}
+
+impl<'env> Options<'env> {
+    /// Reads each option once. This may run getters of the caller's, so it comes before the memory
+    /// of any array is looked at. `default_device` is what CUGATHER_DEVICE says, or undefined.
+    pub fn read(
+        options: Unknown<'env>,
+        default_device: Unknown<'env>,
+    ) -> Result<Options<'env>, Failure> {
+        let given = Given::read(options, &NAMES)?;
+        let options = Options {
+            device: given.device()?,
+            default_device: read_default(default_device)?,
+            mode: given.get("mode")?.map_or(Ok(Mode::Raise), read_mode)?,
+            fill_value: given.get("fillValue")?,
+            wrap_negative: given.get("wrapNegative")?.map_or(Ok(true), read_wrap_negative)?,
+            row_length: given.get("rowLength")?.map(read_row_length).transpose()?,
+            out: given.get("out")?,
+            stays: given.get("result")?.map_or(Ok(false), read_result)?,
         };
-        let device = match get("device")? {
-            Some(value) => read_device(value, "device")?,
-            None if default_device.get_type()? == ValueType::Undefined => DeviceChoice::Default,
-            None => read_device(default_device, "the environment variable CUGATHER_DEVICE")?,
-        };
-        Ok(Options {
-            mode: get("mode")?.map_or(Ok(Mode::Raise), read_mode)?,
-            fill_value: get("fillValue")?,
-            wrap_negative: get("wrapNegative")?.map_or(Ok(true), read_wrap_negative)?,
-            row_length: get("rowLength")?.map_or(Ok(1), read_row_length)?,
-            out: get("out")?,
-            device,
-        })
+        if options.stays && options.out.is_some() {
+            return Err(Failure::InvalidValue(
+                "Expected no out with result 'device', which leaves the result on the device"
+                    .to_owned(),
+            ));
+        }
+        Ok(options)
     }
 
     /// The fill value's bytes as the class would store it, repeated to 16. Zeros in other modes.
@@ -96,7 +146,7 @@ fn is_of_another_kind(options: &Unknown) -> napi::Result<bool> {
         || options.is_promise()?)
 }
 
-fn refuse_unknown(options: &Object) -> Result<(), Failure> {
+fn refuse_unknown(options: &Object, names: &[&str]) -> Result<(), Failure> {
     let keys = options.get_all_property_names(
         KeyCollectionMode::OwnOnly,
         KeyFilter::SkipSymbols,
@@ -104,10 +154,10 @@ fn refuse_unknown(options: &Object) -> Result<(), Failure> {
     )?;
     for i in 0..keys.get_array_length()? {
         let name = Text::of(keys.get_element::<Unknown>(i)?)?;
-        if !NAMES.iter().any(|known| name.is(known)) {
+        if !names.iter().any(|known| name.is(known)) {
             return Err(Failure::InvalidValue(format!(
                 "Unknown option '{name}'; the options are {}",
-                NAMES.join(", "),
+                names.join(", "),
             )));
         }
     }
@@ -159,6 +209,24 @@ fn parse_device(name: &str) -> Option<DeviceChoice> {
     }
 }
 
+fn read_result(value: Unknown) -> Result<bool, Failure> {
+    const EXPECTED: &str = "'host' or 'device'";
+    let given = read_string(value, "result", EXPECTED)?;
+    match given.whole() {
+        Some("host") => Ok(false),
+        Some("device") => Ok(true),
+        _ => Err(Failure::InvalidValue(format!(
+            "Expected {EXPECTED} for result but received {}",
+            describe(value)
+        ))),
+    }
+}
+
+/// An offset into an array of `length` elements.
+pub fn read_offset(value: Unknown, length: usize) -> Result<usize, Failure> {
+    read_integer(value, "offset", 0, length)
+}
+
 fn read_wrap_negative(value: Unknown) -> Result<bool, Failure> {
     match value.get_type()? {
         // SAFETY: the value is a boolean.
@@ -168,17 +236,27 @@ fn read_wrap_negative(value: Unknown) -> Result<bool, Failure> {
 }
 
 fn read_row_length(value: Unknown) -> Result<usize, Failure> {
-    const MOST: f64 = ((1u64 << 53) - 1) as f64;
-    const EXPECTED: &str = "an integer of 1 or more";
-    match value.get_type()? {
-        ValueType::Number => {}
-        _ => return Err(Failure::invalid_type("rowLength", EXPECTED, describe(value))),
+    read_integer(value, "rowLength", 1, (1 << 53) - 1)
+}
+
+fn read_integer(
+    value: Unknown,
+    name: &'static str,
+    least: usize,
+    most: usize,
+) -> Result<usize, Failure> {
+    let expected = match most < (1 << 53) - 1 {
+        true => format!("an integer from {least} to {most}"),
+        false => format!("an integer of {least} or more"),
+    };
+    if value.get_type()? != ValueType::Number {
+        return Err(Failure::invalid_type(name, expected, describe(value)));
     }
     // SAFETY: the value is a number.
     let number = unsafe { value.cast::<f64>() }?;
-    if number.fract() != 0.0 || !(1.0..=MOST).contains(&number) {
+    if number.fract() != 0.0 || !(least as f64..=most as f64).contains(&number) {
         return Err(Failure::OutOfRange(format!(
-            "Expected {EXPECTED} for rowLength but received {}",
+            "Expected {expected} for {name} but received {}",
             describe(value)
         )));
     }

@@ -1,7 +1,8 @@
 //! A gather on libuv's pool, and its promise.
 
 use super::failure::Failure;
-use crate::gather::{self, DeviceChoice, Request};
+use super::resident_array::{Kind, ResidentArray};
+use crate::gather::{self, DeviceChoice, Request, Storage};
 use napi::bindgen_prelude::{FromNapiValue, Unknown};
 use napi::{Env, JsValue, ScopedTask, UnknownRef};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,22 +28,18 @@ pub fn begin<'env, T: ScopedTask<'env> + 'env>(
     }
 }
 
-/// The JavaScript values that must not be collected while the task runs.
-pub struct Held {
-    pub result: Reference,
-    /// Sources and indices that are read in place.
-    pub inputs: Vec<Reference>,
-}
-
 pub struct GatherTask {
     pub request: Request,
     pub device: DeviceChoice,
-    pub held: Held,
+    /// What must not be collected while the task runs: the result first, where it is on the host,
+    /// then the inputs that are read in place.
+    pub held: Vec<Reference>,
+    pub result: Kind,
     pub index_is_bigint: bool,
 }
 
 impl<'env> ScopedTask<'env> for GatherTask {
-    type Output = Result<(), Failure>;
+    type Output = Result<Option<Storage>, Failure>;
     type JsValue = Unknown<'env>;
 
     fn compute(&mut self) -> napi::Result<Self::Output> {
@@ -51,15 +48,14 @@ impl<'env> ScopedTask<'env> for GatherTask {
 
     fn resolve(&mut self, env: &'env Env, output: Self::Output) -> napi::Result<Unknown<'env>> {
         match output {
-            Ok(()) => self.held.result.get_value(env),
+            Ok(Some(storage)) => ResidentArray::into_value(env, storage, self.result),
+            Ok(None) => self.held[0].get_value(env),
             Err(failure) => Err(failure.into_rejection(env, self.index_is_bigint)),
         }
     }
 
     fn finally(self, env: Env) -> napi::Result<()> {
-        let Held { result, inputs } = self.held;
-        result.unref(&env)?;
-        inputs.into_iter().try_for_each(|input| input.unref(&env))
+        self.held.into_iter().try_for_each(|value| value.unref(&env))
     }
 }
 

@@ -9,26 +9,38 @@ const KEPT_BYTES: usize = 4 << 20;
 
 static IDLE: Mutex<Vec<Vec<u128>>> = Mutex::new(Vec::new());
 
-/// A copy of some bytes, aligned for any element. Its memory goes back to be used again.
+/// Some bytes, aligned for any element. Their memory goes back to be used again.
 pub struct Scratch {
     words: Vec<u128>,
+    address: *mut u8,
 }
 
+// SAFETY: the bytes are the owner's own; whoever shares them sees to who writes when.
+unsafe impl Send for Scratch {}
+unsafe impl Sync for Scratch {}
+
 impl Scratch {
+    /// Room for `bytes` bytes, holding whatever was there; `None` where there is no memory.
+    pub fn with_room(bytes: usize) -> Option<Scratch> {
+        let mut words = take(bytes.div_ceil(size_of::<u128>()))?;
+        let address = words.as_mut_ptr().cast();
+        Some(Scratch { words, address })
+    }
+
     /// Copies `bytes` bytes that begin at `from`; `None` where there is no memory for them.
     ///
     /// # Safety
     /// `from` is readable for `bytes` bytes. Another thread may write to it meanwhile: the copy
     /// then holds old and new bytes mixed, and nothing here depends on which.
     pub unsafe fn copy_of(from: *const u8, bytes: usize) -> Option<Scratch> {
-        let mut words = take(bytes.div_ceil(size_of::<u128>()))?;
-        // SAFETY: `take` gave room for `bytes`, and the caller vouches for `from`.
-        unsafe { std::ptr::copy_nonoverlapping(from, words.as_mut_ptr().cast::<u8>(), bytes) };
-        Some(Scratch { words })
+        let scratch = Scratch::with_room(bytes)?;
+        // SAFETY: there is room for `bytes`, and the caller vouches for `from`.
+        unsafe { std::ptr::copy_nonoverlapping(from, scratch.address, bytes) };
+        Some(scratch)
     }
 
-    pub fn as_ptr(&self) -> *const u8 {
-        self.words.as_ptr().cast()
+    pub fn address(&self) -> *mut u8 {
+        self.address
     }
 }
 
@@ -79,7 +91,7 @@ mod tests {
         // SAFETY: `bytes` is that long.
         let copy = unsafe { Scratch::copy_of(bytes.as_ptr(), bytes.len()) }.unwrap();
         // SAFETY: the copy holds as many bytes, which were just written.
-        let held = unsafe { std::slice::from_raw_parts(copy.as_ptr(), bytes.len()) };
+        let held = unsafe { std::slice::from_raw_parts(copy.address(), bytes.len()) };
         assert_eq!(held, bytes);
     }
 }

@@ -3,6 +3,7 @@
 use super::error::{During, Error};
 use super::kernels::Kernels;
 use super::lane::Lane;
+use super::memory::Pool;
 use cudarc::driver::{result, sys};
 use std::sync::{Mutex, OnceLock};
 
@@ -10,6 +11,7 @@ pub struct Device {
     ordinal: usize,
     context: sys::CUcontext,
     pub(super) kernels: Kernels,
+    pub(super) pool: Pool,
     /// Lanes that no gather is using. They live as long as the process: a context that is torn
     /// down at exit races with the driver's own teardown.
     idle: Mutex<Vec<Lane>>,
@@ -31,9 +33,10 @@ impl Device {
         let load = || {
             // SAFETY: the context was just retained.
             unsafe { result::ctx::set_current(context) }.during("cuCtxSetCurrent")?;
-            Kernels::load()
+            let (_free, total) = result::mem_get_info().during("cuMemGetInfo")?;
+            Ok((Kernels::load()?, Pool::new(total)))
         };
-        let kernels = load().inspect_err(|_| {
+        let (kernels, pool) = load().inspect_err(|_| {
             // SAFETY: as retained above; nothing uses it, and this thread is taken off it.
             unsafe {
                 let _ = result::ctx::set_current(std::ptr::null_mut());
@@ -44,6 +47,7 @@ impl Device {
             ordinal,
             context,
             kernels,
+            pool,
             idle: Mutex::new(Vec::new()),
             lost: OnceLock::new(),
         })
@@ -59,27 +63,27 @@ impl Device {
         unsafe { result::ctx::set_current(self.context) }.during("cuCtxSetCurrent")
     }
 
-    /// `with_lane`, once more where the device was full: then every idle lane has given up its
-    /// memory, that of the first attempt included, whose blocks may have grown for another shape of
-    /// call.
-    pub(super) fn with_memory<T>(
+    /// Runs `work` in a lane that no other job is using. Afterwards nothing on the lane is still
+    /// running, whether `work` failed or not, so that host memory can be let go.
+    ///
+    /// Where the device is full, idle memory is freed and the work begun once more.
+    pub(super) fn with_lane<T>(
         &self,
         work: impl Fn(&mut Lane) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        match self.with_lane(&work) {
+        self.make_current().inspect_err(|error| self.check(error, self.make_current()))?;
+        let result = match self.attempt(&work) {
             Err(error) if error.is_out_of_memory() => {
-                self.release_idle_memory()?;
-                // An attempt that can't get all gives back what it got: the next call may fit.
-                self.with_lane(&work).inspect_err(|_| drop(self.release_idle_memory()))
+                self.pool.release();
+                self.attempt(&work)
             }
             other => other,
-        }
+        };
+        self.pool.trim();
+        result
     }
 
-    /// Runs `work` in a lane that no other gather is using. Afterwards nothing on the lane is
-    /// still running, whether `work` failed or not, so that host memory can be let go.
-    fn with_lane<T>(&self, work: impl FnOnce(&mut Lane) -> Result<T, Error>) -> Result<T, Error> {
-        self.make_current().inspect_err(|error| self.check(error, self.make_current()))?;
+    fn attempt<T>(&self, work: impl FnOnce(&mut Lane) -> Result<T, Error>) -> Result<T, Error> {
         let mut job = Job { device: self, lane: None, may_be_running: true };
         let result = self.take_lane().and_then(|lane| work(job.lane.insert(lane)));
         if let Err(error) = &result {
@@ -109,15 +113,6 @@ impl Device {
         self.lost.get()
     }
 
-    /// Gives back the device memory of every idle lane.
-    fn release_idle_memory(&self) -> Result<(), Error> {
-        // Taken out first: freeing waits for the device, and nobody should wait for the lock.
-        let mut lanes = std::mem::take(&mut *self.idle_lanes());
-        let released = lanes.iter_mut().try_for_each(Lane::release_memory);
-        self.idle_lanes().append(&mut lanes);
-        released
-    }
-
     fn idle_lanes(&self) -> std::sync::MutexGuard<'_, Vec<Lane>> {
         self.idle.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
@@ -129,7 +124,7 @@ impl Device {
     }
 }
 
-/// A gather's hold on its lane, given back however the gather ends.
+/// A job's hold on its lane, given back however the job ends.
 struct Job<'device> {
     device: &'device Device,
     lane: Option<Lane>,
@@ -149,7 +144,10 @@ impl Drop for Job<'_> {
         if self.may_be_running {
             let _ = self.wait();
         }
-        self.device.idle_lanes().extend(self.lane.take());
+        if let Some(mut lane) = self.lane.take() {
+            lane.finish();
+            self.device.idle_lanes().push(lane);
+        }
     }
 }
 

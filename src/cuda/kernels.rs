@@ -31,6 +31,13 @@ pub struct Rule {
     pub fill: [u8; 16],
 }
 
+impl Rule {
+    /// Bytes of one index: the numbers are those of `IndexType` in kernels/gather.cu.
+    pub fn index_size(&self) -> usize {
+        1 << (self.index_type / 2)
+    }
+}
+
 /// Where a gather reads and writes on the device.
 pub struct Addresses {
     pub source: sys::CUdeviceptr,

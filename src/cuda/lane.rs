@@ -1,17 +1,18 @@
-//! All that one gather at a time needs on the device, kept from call to call.
+//! What one job at a time works with on a device.
 
+use super::device::Device;
 use super::error::{During, Error};
-use super::memory::Buffer;
+use super::memory::Memory;
 use cudarc::driver::{result, sys};
+use std::sync::Arc;
 
-/// A stream of its own and the blocks that it works on.
+/// A stream of its own, kept from job to job, and the blocks that the current job has taken.
 pub struct Lane {
     pub stream: sys::CUstream,
     done: sys::CUevent,
-    pub source: Buffer,
-    pub index: Buffer,
-    pub out: Buffer,
-    pub first_outside: Buffer,
+    /// Held until the job is over and nothing runs any more: a block that went back to the pool
+    /// earlier could be handed to another job while this one's kernel still uses it.
+    taken: Vec<Arc<Memory>>,
     /// Where small answers come down to: here rather than on a stack, since a copy that has begun
     /// may outlive the function that began it.
     pub answer: Box<Answer>,
@@ -37,15 +38,19 @@ impl Lane {
             // SAFETY: the stream is ours and has no work.
             let _ = unsafe { result::stream::destroy(stream) };
         })?;
-        Ok(Lane {
-            stream,
-            done,
-            source: Buffer::EMPTY,
-            index: Buffer::EMPTY,
-            out: Buffer::EMPTY,
-            first_outside: Buffer::EMPTY,
-            answer: Box::default(),
-        })
+        Ok(Lane { stream, done, taken: Vec::new(), answer: Box::default() })
+    }
+
+    /// A block for this job, or for longer where the caller keeps it.
+    pub fn take(&mut self, device: &Arc<Device>, bytes: usize) -> Result<Arc<Memory>, Error> {
+        let memory = Arc::new(Memory::new(device, bytes)?);
+        self.taken.push(Arc::clone(&memory));
+        Ok(memory)
+    }
+
+    /// Keeps a block for as long as this job runs, whatever becomes of it elsewhere.
+    pub fn keep(&mut self, memory: &Arc<Memory>) {
+        self.taken.push(Arc::clone(memory));
     }
 
     /// Waits for all that was begun on the stream.
@@ -57,20 +62,8 @@ impl Lane {
         }
     }
 
-    /// Makes room for the arrays of one gather.
-    pub fn reserve(&mut self, source: usize, index: usize, out: usize) -> Result<(), Error> {
-        self.first_outside.reserve(size_of::<u64>())?;
-        // An empty source still gets an address, so that the kernel's arguments are whole.
-        self.source.reserve(source.max(1))?;
-        self.index.reserve(index)?;
-        self.out.reserve(out)
-    }
-
-    /// Gives the lane's memory back, keeping the stream.
-    pub fn release_memory(&mut self) -> Result<(), Error> {
-        self.source.free()?;
-        self.index.free()?;
-        self.out.free()?;
-        self.first_outside.free()
+    /// Lets the job's blocks go; nothing runs on the lane any more.
+    pub fn finish(&mut self) {
+        self.taken.clear();
     }
 }

@@ -7,13 +7,16 @@
 mod device;
 mod driver;
 mod error;
+mod gather;
 mod kernels;
 mod lane;
 mod memory;
-mod upload;
+mod transfer;
 
 pub use device::{Device, Properties};
 pub use driver::{Driver, driver};
 pub use error::Error;
+pub use gather::{Gathered, Operand, Target, gather};
 pub use kernels::Rule;
-pub use upload::{HostArrays, Outside, gather_from_host};
+pub use memory::Memory;
+pub use transfer::{download, overwrite, upload};

@@ -18,6 +18,24 @@ pub enum Dtype {
 }
 
 impl Dtype {
+    /// numpy's name, with "bigint" for the 64-bit integers that are bigints to JavaScript.
+    pub fn name(self) -> &'static str {
+        match self {
+            Dtype::Int8 => "int8",
+            Dtype::Uint8 => "uint8",
+            Dtype::Uint8Clamped => "uint8clamped",
+            Dtype::Int16 => "int16",
+            Dtype::Uint16 => "uint16",
+            Dtype::Int32 => "int32",
+            Dtype::Uint32 => "uint32",
+            Dtype::Float16 => "float16",
+            Dtype::Float32 => "float32",
+            Dtype::Float64 => "float64",
+            Dtype::BigInt64 => "bigint64",
+            Dtype::BigUint64 => "biguint64",
+        }
+    }
+
     /// Bytes an element takes. A gather moves bits, so this is all it needs to know of them.
     pub fn size(self) -> usize {
         match self {

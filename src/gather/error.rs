@@ -16,6 +16,8 @@ pub enum Error {
     },
     #[error("{bytes} bytes of memory for a copy of an input could not be had")]
     OutOfHostMemory { bytes: usize },
+    #[error("Expected arrays and device in one place but received {first} and {second}")]
+    Apart { first: String, second: String },
     #[error(transparent)]
     Cuda(#[from] cuda::Error),
 }

@@ -2,6 +2,7 @@
 
 use super::bounds::Bounds;
 use super::index::IndexType;
+use super::storage::Storage;
 use crate::cpu::Scratch;
 
 /// Why source, index and row length do not make a gather.
@@ -71,25 +72,23 @@ pub enum Input {
     Borrowed(*const u8),
     /// A copy taken when the call was made.
     Copied(Scratch),
+    /// An array that lives where gathers run.
+    Resident(Storage),
 }
 
-impl Input {
-    pub fn as_ptr(&self) -> *const u8 {
-        match self {
-            Input::Borrowed(address) => *address,
-            Input::Copied(copy) => copy.as_ptr(),
-        }
-    }
+/// Where the result goes.
+pub enum Output {
+    /// Into memory of the host.
+    Host {
+        address: *mut u8,
+        /// Whether the caller holds it, so that it has to stay untouched where the gather fails.
+        is_callers: bool,
+    },
+    /// Into a new array that lives where the gather runs.
+    Resident,
 }
 
-/// Memory that a gather writes.
-pub struct Output {
-    pub address: *mut u8,
-    /// Whether the caller holds it, so that it has to stay untouched where the gather fails.
-    pub is_callers: bool,
-}
-
-/// One gather. The memory it names is at least as long as its shape says, aligned for its
+/// One gather. The memory it names is at least as long as its shape says, an index aligned for its
 /// elements, and stays until the gather is over: whoever makes a request sees to that.
 pub struct Request {
     pub shape: Shape,

@@ -3,49 +3,72 @@
 use super::bounds::Bounds;
 use super::error::Error;
 use super::index::{Index, with_index_type};
-use super::plan::{DeviceChoice, Route};
-use super::request::{Input, Request, Shape};
+use super::plan::{DeviceChoice, Home};
+use super::request::{Input, Output, Request, Shape};
+use super::storage::Storage;
 use crate::cpu::{self, Scratch, Table};
-use crate::cuda::{self, HostArrays, Outside, Rule};
+use crate::cuda::{self, Device, Gathered, Operand, Rule, Target};
+use std::sync::Arc;
 
-/// Does what `request` asks for, on the device that `choice` leads to. Blocks until it is done.
-pub fn run(request: &Request, choice: DeviceChoice) -> Result<(), Error> {
-    match Route::choose(choice)? {
-        Route::Cpu => with_index_type!(request.shape.index_type, I => on_cpu::<I>(request)),
-        Route::Upload(device) => on_device(request, &device),
+/// Does what `request` asks for, on the device that its arrays or `choice` lead to. Blocks until it
+/// is done. Gives the result where that is to stay on the device.
+pub fn run(request: &Request, choice: DeviceChoice) -> Result<Option<Storage>, Error> {
+    match Home::of(request, choice)? {
+        Home::Cpu => with_index_type!(request.shape.index_type, I => on_cpu::<I>(request)),
+        Home::Cuda(device) => on_device(request, &device),
     }
 }
 
-fn on_cpu<I: Index>(request: &Request) -> Result<(), Error> {
-    let Shape { row_bytes, length, bounds, fill, .. } = request.shape;
+/// Where an input is on the host; `None` for one that is on a device.
+fn host_address(input: &Input) -> Option<*const u8> {
+    match input {
+        Input::Borrowed(address) => Some(*address),
+        Input::Copied(copy) => Some(copy.address()),
+        Input::Resident(Storage::Host(array)) => Some(array.address()),
+        Input::Resident(Storage::Device(_)) => None,
+    }
+}
+
+fn on_cpu<I: Index>(request: &Request) -> Result<Option<Storage>, Error> {
+    let shape = &request.shape;
+    let Shape { row_bytes, length, bounds, fill, .. } = *shape;
+    let apart = || Error::Apart { first: "cpu".to_owned(), second: "a CUDA device".to_owned() };
+    let source = host_address(&request.source).ok_or_else(apart)?;
+    let index = host_address(&request.index).ok_or_else(apart)?;
+
+    let out_of_memory = |bytes| Error::OutOfHostMemory { bytes };
+    let (out, result, must_stay_untouched) = match request.out {
+        Output::Host { address, is_callers } => (address, None, is_callers && bounds.can_fail()),
+        Output::Resident => {
+            let bytes = shape.out_bytes();
+            let room = Scratch::with_room(bytes).ok_or_else(|| out_of_memory(bytes))?;
+            (room.address(), Some(Storage::Host(Arc::new(room))), false)
+        }
+    };
     // A result of the caller's stays untouched where an index is bad: so all are checked before
     // the first row is written, and on a copy, for the caller may change them in between.
     let checked_copy = match &request.index {
-        Input::Borrowed(index) if request.out.is_callers && bounds.can_fail() => {
-            let bytes = request.shape.index_bytes();
+        Input::Copied(_) => None,
+        Input::Borrowed(_) | Input::Resident(_) if must_stay_untouched => {
+            let bytes = shape.index_bytes();
             // SAFETY: the request's index is that long.
-            let copy = unsafe { Scratch::copy_of(*index, bytes) };
-            Some(copy.ok_or(Error::OutOfHostMemory { bytes })?)
+            let copy = unsafe { Scratch::copy_of(index, bytes) };
+            Some(copy.ok_or_else(|| out_of_memory(bytes))?)
         }
-        _ => None,
+        Input::Borrowed(_) | Input::Resident(_) => None,
     };
-    let address = checked_copy.as_ref().map_or(request.index.as_ptr(), Scratch::as_ptr);
-    let index = Indices::<I>(address.cast());
+    let index = checked_copy.as_ref().map_or(index, |copy| copy.address());
+    let index = Indices::<I>(index.cast());
     // SAFETY: `i` is below `length` wherever this is called.
     let place = |i: usize| bounds.place(unsafe { index.read(i) });
 
-    if request.out.is_callers && bounds.can_fail() {
+    if must_stay_untouched {
         fail_outside(bounds, cpu::first_outside(length, place))?;
     }
-    let table = Table {
-        source: request.source.as_ptr(),
-        out: request.out.address,
-        row_bytes,
-        length,
-        fill,
-    };
+    let table = Table { source, out, row_bytes, length, fill };
     // SAFETY: the request's memory is as its shape says, and `place` names only rows below `rows`.
-    fail_outside(bounds, unsafe { cpu::gather(table, place) })
+    fail_outside(bounds, unsafe { cpu::gather(table, place) })?;
+    Ok(result)
 }
 
 fn fail_outside<I: Index>(bounds: Bounds, found: Option<(usize, I)>) -> Result<(), Error> {
@@ -76,7 +99,7 @@ impl<I: Index> Indices<I> {
     }
 }
 
-fn on_device(request: &Request, device: &cuda::Device) -> Result<(), Error> {
+fn on_device(request: &Request, device: &Arc<Device>) -> Result<Option<Storage>, Error> {
     let shape = &request.shape;
     let rule = Rule {
         length: shape.length as u64,
@@ -87,18 +110,17 @@ fn on_device(request: &Request, device: &cuda::Device) -> Result<(), Error> {
         wrap_negative: shape.bounds.wrap_negative,
         fill: shape.fill,
     };
-    let arrays = HostArrays {
-        source: request.source.as_ptr(),
-        source_bytes: shape.source_bytes(),
-        index: request.index.as_ptr(),
-        index_bytes: shape.index_bytes(),
-        out: request.out.address,
-        out_bytes: shape.out_bytes(),
+    let source = operand(&request.source, shape.source_bytes());
+    let index = operand(&request.index, shape.index_bytes());
+    let target = match request.out {
+        Output::Host { address, .. } => Target::Host(address),
+        Output::Resident => Target::Device,
     };
     // SAFETY: the request's memory is as its shape says.
-    match unsafe { cuda::gather_from_host(device, &rule, &arrays) }? {
-        None => Ok(()),
-        Some(Outside { position, index }) => Err(Error::OutOfRange {
+    match unsafe { cuda::gather(device, &rule, &source, &index, &target) }? {
+        Gathered::OnHost => Ok(None),
+        Gathered::OnDevice(memory) => Ok(Some(Storage::Device(memory))),
+        Gathered::Outside { position, index } => Err(Error::OutOfRange {
             position,
             index: shape.index_type.decode(index),
             length: rule.rows,
@@ -106,11 +128,19 @@ fn on_device(request: &Request, device: &cuda::Device) -> Result<(), Error> {
     }
 }
 
+fn operand(input: &Input, bytes: usize) -> Operand<'_> {
+    match input {
+        Input::Borrowed(address) => Operand::Host(*address, bytes),
+        Input::Copied(copy) => Operand::Host(copy.address(), bytes),
+        Input::Resident(Storage::Host(array)) => Operand::Host(array.address(), bytes),
+        Input::Resident(Storage::Device(memory)) => Operand::Device(memory),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::bounds::Mode;
     use super::super::index::IndexType;
-    use super::super::request::Output;
     use super::*;
 
     /// Gathers float32 by int32 on the CPU into a result of the caller's.
@@ -126,9 +156,9 @@ mod tests {
             },
             source: Input::Borrowed(source.as_ptr().cast()),
             index: Input::Borrowed(index.as_ptr().cast()),
-            out: Output { address: out.as_mut_ptr().cast(), is_callers: true },
+            out: Output::Host { address: out.as_mut_ptr().cast(), is_callers: true },
         };
-        run(&request, DeviceChoice::Cpu)
+        run(&request, DeviceChoice::Cpu).map(|_| ())
     }
 
     #[test]

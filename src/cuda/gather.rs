@@ -1,0 +1,127 @@
+//! A gather on a device: what is not there yet goes up, what is wanted on the host comes down.
+
+use super::device::Device;
+use super::error::Error;
+use super::kernels::{Addresses, Rule};
+use super::lane::Lane;
+use super::memory::Memory;
+use std::sync::Arc;
+
+/// Something that a gather reads.
+pub enum Operand<'a> {
+    /// So many bytes on the host, to be copied up.
+    Host(*const u8, usize),
+    /// Memory of this device.
+    Device(&'a Arc<Memory>),
+}
+
+/// Where the result goes.
+pub enum Target {
+    /// To the host, where there is room for all of it.
+    Host(*mut u8),
+    /// To memory of the device, new for this result.
+    Device,
+}
+
+/// How a gather ended.
+pub enum Gathered {
+    /// The result is on the host.
+    OnHost,
+    OnDevice(Arc<Memory>),
+    /// The first index that names no row: its position, and its bytes with zeros behind them.
+    Outside {
+        position: u64,
+        index: [u8; 8],
+    },
+}
+
+/// Gathers on the device. Where an index is outside, and where anything fails before the copy
+/// down, a target on the host is left untouched.
+///
+/// # Safety
+/// What the operands and the target name is there until the call returns, and is as `rule` says;
+/// others may write to source and index meanwhile, nothing else touches the target.
+pub unsafe fn gather(
+    device: &Arc<Device>,
+    rule: &Rule,
+    source: &Operand,
+    index: &Operand,
+    target: &Target,
+) -> Result<Gathered, Error> {
+    if let (0, Target::Host(_)) = (rule.length, target) {
+        return Ok(Gathered::OnHost);
+    }
+    let (index_size, out_bytes) = (rule.index_size(), (rule.length * rule.row_bytes) as usize);
+    device.with_lane(|lane| {
+        let out = lane.take(device, out_bytes)?;
+        if rule.length > 0 {
+            // SAFETY: as the caller says.
+            let (source, index) =
+                unsafe { (place(device, lane, source)?, place(device, lane, index)?) };
+            let flag = lane.take(device, size_of::<u64>())?;
+            let at = Addresses {
+                source: source.address(),
+                index: index.address(),
+                out: out.address(),
+                first_outside: flag.address(),
+            };
+            flag.set(0xff, size_of::<u64>(), lane.stream)?;
+            // SAFETY: the blocks hold what the rule says; `wait` here, or the one in `with_lane`
+            // after a failure, comes before any memory is let go.
+            unsafe {
+                device.kernels.launch(rule, &at, lane.stream)?;
+                let answer = (&raw mut lane.answer.first_outside).cast();
+                flag.read(0, answer, size_of::<u64>(), lane.stream)?;
+            }
+            lane.wait()?;
+            let position = lane.answer.first_outside;
+            if position != u64::MAX {
+                let index = index_at(lane, &index, position, index_size)?;
+                return Ok(Gathered::Outside { position, index });
+            }
+        }
+        match *target {
+            Target::Device => Ok(Gathered::OnDevice(out)),
+            Target::Host(address) => {
+                // SAFETY: as above.
+                unsafe { out.read(0, address, out_bytes, lane.stream)? };
+                lane.wait()?;
+                Ok(Gathered::OnHost)
+            }
+        }
+    })
+}
+
+/// An operand's memory on the device, for as long as the job runs.
+///
+/// # Safety
+/// As for [`gather`].
+unsafe fn place(
+    device: &Arc<Device>,
+    lane: &mut Lane,
+    operand: &Operand,
+) -> Result<Arc<Memory>, Error> {
+    match *operand {
+        Operand::Device(memory) => {
+            lane.keep(memory);
+            Ok(Arc::clone(memory))
+        }
+        Operand::Host(from, bytes) => {
+            let memory = lane.take(device, bytes)?;
+            // SAFETY: as the caller says.
+            unsafe { memory.write(0, from, bytes, lane.stream)? };
+            Ok(memory)
+        }
+    }
+}
+
+/// The index at `position`, read from the copy that the kernel checked: the caller may have
+/// changed the original meanwhile.
+fn index_at(lane: &mut Lane, index: &Memory, position: u64, size: usize) -> Result<[u8; 8], Error> {
+    lane.answer.index = [0; 8];
+    let answer = lane.answer.index.as_mut_ptr();
+    // SAFETY: the block holds the index, and the answer has room for the widest.
+    unsafe { index.read(position as usize * size, answer, size, lane.stream)? };
+    lane.wait()?;
+    Ok(lane.answer.index)
+}

@@ -1,0 +1,55 @@
+//! Whole arrays, up to a device and down again.
+
+use super::device::Device;
+use super::error::Error;
+use super::memory::Memory;
+use std::sync::Arc;
+
+/// New device memory with a copy of `bytes` bytes of the host.
+///
+/// # Safety
+/// `from` is readable for `bytes` bytes until the call returns; others may write to it meanwhile.
+pub unsafe fn upload(
+    device: &Arc<Device>,
+    from: *const u8,
+    bytes: usize,
+) -> Result<Arc<Memory>, Error> {
+    device.with_lane(|lane| {
+        let memory = lane.take(device, bytes)?;
+        // SAFETY: as the caller says; the lane is waited for here or in `with_lane`.
+        unsafe { memory.write(0, from, bytes, lane.stream)? };
+        lane.wait()?;
+        Ok(memory)
+    })
+}
+
+/// Copies the first `bytes` bytes of device memory to the host.
+///
+/// # Safety
+/// `to` is writable for `bytes` bytes until the call returns, and nothing else touches it.
+pub unsafe fn download(memory: &Arc<Memory>, to: *mut u8, bytes: usize) -> Result<(), Error> {
+    memory.device().with_lane(|lane| {
+        lane.keep(memory);
+        // SAFETY: as the caller says; the lane is waited for here or in `with_lane`.
+        unsafe { memory.read(0, to, bytes, lane.stream)? };
+        lane.wait()
+    })
+}
+
+/// Copies `bytes` bytes of the host over device memory, from `offset` on.
+///
+/// # Safety
+/// As for [`upload`]; `offset + bytes` is within the memory.
+pub unsafe fn overwrite(
+    memory: &Arc<Memory>,
+    offset: usize,
+    from: *const u8,
+    bytes: usize,
+) -> Result<(), Error> {
+    memory.device().with_lane(|lane| {
+        lane.keep(memory);
+        // SAFETY: as the caller says; the lane is waited for here or in `with_lane`.
+        unsafe { memory.write(offset, from, bytes, lane.stream)? };
+        lane.wait()
+    })
+}
