@@ -62,6 +62,7 @@ for (const file of [
   'examples',
   'kernels',
   'bench/kernels.py',
+  'bench/calls.js',
   ...addons,
 ]) {
   copy(file)

@@ -10,6 +10,7 @@
 #   memcheck  every vector under compute-sanitizer's memcheck, where it is on the PATH
 #   sanitize  the same under racecheck and initcheck as well
 #   large     sizes past 2^31 elements and 4 GiB
+#   calls     whole calls, on the CPU and on CUDA, beside a JavaScript loop
 #   kernels   the kernels beside PyTorch's, where that is installed
 #
 # A missing GPU is a failure. Each part runs whatever became of the ones before it; the exit code
@@ -54,6 +55,7 @@ run() {
     all) for each in suite demo memcheck; do run "$each"; done ;;
     suite) part suite ava ;;
     large) part large node --expose-gc __test__/large.js ;;
+    calls) for device in cpu cuda; do part calls node bench/calls.js "$device"; done ;;
     demo) part demo node examples/demo.js ;;
     kernels) part kernels python3 bench/kernels.py --json ../kernels.json ;;
     memcheck) sanitize memcheck ;;

@@ -55,6 +55,7 @@ const own = {
   cuStreamCreate: [OUT_OF_MEMORY],
   cuEventCreate: [OUT_OF_MEMORY],
   cuMemAlloc_v2: [OUT_OF_MEMORY],
+  cuMemHostAlloc: [OUT_OF_MEMORY],
   cuLaunchKernel: [OUT_OF_MEMORY, LAUNCH_OUT_OF_RESOURCES],
 }
 

@@ -68,7 +68,12 @@ function checkAlive(blocks) {
   checkSettled()
   const alive = control.alive
   assert.equal(alive.contexts, alive.modules)
-  assert.equal(alive.streams, alive.events)
+  // One for each lane, and three more for one that has a ring for large copies.
+  const rings = (alive.events - alive.streams) / 3
+  assert.ok(
+    Number.isInteger(rings) && rings >= 0 && rings <= alive.streams,
+    `${alive.events} events`,
+  )
   assert.ok(alive.streams <= 4, `${alive.streams} lanes for four threads`)
   assert.ok(alive.allocations <= blocks, `${alive.allocations} blocks, more than ${blocks}`)
 }

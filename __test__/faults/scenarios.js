@@ -23,6 +23,12 @@ module.exports = {
     await step(numbers(20_000), indices(30_000, 20_000))
   },
 
+  'arrays of several MiB, by way of the ring': async (step) => {
+    const table = numbers(700_000)
+    await step(table, indices(600_000, 700_000))
+    await step(table, indices(600_000, 700_000), { out: new Float32Array(600_000) })
+  },
+
   rows: async (step) => {
     await step(
       Uint16Array.from({ length: 500 }, (_, i) => i),

@@ -84,8 +84,7 @@ pub unsafe fn gather(
             Target::Device => Ok(Gathered::OnDevice(out)),
             Target::Host(address) => {
                 // SAFETY: as above.
-                unsafe { out.read(0, address, out_bytes, lane.stream)? };
-                lane.wait()?;
+                unsafe { lane.read(&out, address, out_bytes)? };
                 Ok(Gathered::OnHost)
             }
         }
@@ -109,7 +108,7 @@ unsafe fn place(
         Operand::Host(from, bytes) => {
             let memory = lane.take(device, bytes)?;
             // SAFETY: as the caller says.
-            unsafe { memory.write(0, from, bytes, lane.stream)? };
+            unsafe { lane.write(&memory, 0, from, bytes)? };
             Ok(memory)
         }
     }

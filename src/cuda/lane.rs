@@ -3,6 +3,7 @@
 use super::device::Device;
 use super::error::{During, Error};
 use super::memory::Memory;
+use super::staging::Ring;
 use cudarc::driver::{result, sys};
 use std::sync::Arc;
 
@@ -16,7 +17,19 @@ pub struct Lane {
     /// Where small answers come down to: here rather than on a stack, since a copy that has begun
     /// may outlive the function that began it.
     pub answer: Box<Answer>,
+    staging: Staging,
 }
+
+/// The ring for large copies, made with the first of them.
+enum Staging {
+    NotYet,
+    Ring(Ring),
+    /// Page-locked memory could not be had: the driver's own way has to do.
+    None,
+}
+
+/// Copies of this many bytes and more go by way of the ring.
+const STAGED_BYTES: usize = 1 << 20;
 
 #[derive(Default)]
 pub struct Answer {
@@ -38,7 +51,13 @@ impl Lane {
             // SAFETY: the stream is ours and has no work.
             let _ = unsafe { result::stream::destroy(stream) };
         })?;
-        Ok(Lane { stream, done, taken: Vec::new(), answer: Box::default() })
+        Ok(Lane {
+            stream,
+            done,
+            taken: Vec::new(),
+            answer: Box::default(),
+            staging: Staging::NotYet,
+        })
     }
 
     /// A block for this job, or for longer where the caller keeps it.
@@ -51,6 +70,57 @@ impl Lane {
     /// Keeps a block for as long as this job runs, whatever becomes of it elsewhere.
     pub fn keep(&mut self, memory: &Arc<Memory>) {
         self.taken.push(Arc::clone(memory));
+    }
+
+    fn ring(&mut self, bytes: usize) -> Option<&mut Ring> {
+        if bytes < STAGED_BYTES {
+            return None;
+        }
+        if let Staging::NotYet = self.staging {
+            self.staging = Ring::new().map_or(Staging::None, Staging::Ring);
+        }
+        match &mut self.staging {
+            Staging::Ring(ring) => Some(ring),
+            Staging::NotYet | Staging::None => None,
+        }
+    }
+
+    /// Begins a copy of `bytes` bytes from the host to `offset` in a block.
+    ///
+    /// # Safety
+    /// `from` is readable for `bytes` bytes until the lane has been waited for.
+    pub unsafe fn write(
+        &mut self,
+        to: &Memory,
+        offset: usize,
+        from: *const u8,
+        bytes: usize,
+    ) -> Result<(), Error> {
+        let stream = self.stream;
+        // SAFETY: as the caller says.
+        unsafe {
+            match self.ring(bytes) {
+                Some(ring) => ring.upload(from, to.place(offset, bytes), bytes, stream),
+                None => to.write(offset, from, bytes, stream),
+            }
+        }
+    }
+
+    /// Copies the first `bytes` bytes of a block to the host, and waits for all of the lane.
+    ///
+    /// # Safety
+    /// `to` is writable for `bytes` bytes until the call returns, and after a failure until the
+    /// device has been waited for.
+    pub unsafe fn read(&mut self, from: &Memory, to: *mut u8, bytes: usize) -> Result<(), Error> {
+        let stream = self.stream;
+        // SAFETY: as the caller says.
+        unsafe {
+            match self.ring(bytes) {
+                Some(ring) => ring.download(from.place(0, bytes), to, bytes, stream)?,
+                None => from.read(0, to, bytes, stream)?,
+            }
+        }
+        self.wait()
     }
 
     /// Waits for all that was begun on the stream.

@@ -34,6 +34,12 @@ impl Memory {
         self.block.address
     }
 
+    /// The address of `bytes` bytes from `offset` on.
+    pub(super) fn place(&self, offset: usize, bytes: usize) -> sys::CUdeviceptr {
+        debug_assert!(offset + bytes <= self.block.bytes);
+        self.block.address + offset as u64
+    }
+
     /// Begins a copy of `bytes` bytes from the host to `offset` in the block.
     ///
     /// # Safety
@@ -45,11 +51,10 @@ impl Memory {
         bytes: usize,
         stream: sys::CUstream,
     ) -> Result<(), Error> {
-        debug_assert!(offset + bytes <= self.block.bytes);
         if bytes == 0 {
             return Ok(());
         }
-        let to = self.block.address + offset as u64;
+        let to = self.place(offset, bytes);
         // SAFETY: the block has room for `bytes`, and the caller vouches for `from`. The raw call,
         // since a Rust slice may not stand for memory that JavaScript can write to meanwhile.
         unsafe { sys::cuMemcpyHtoDAsync_v2(to, from.cast(), bytes, stream) }
@@ -68,11 +73,10 @@ impl Memory {
         bytes: usize,
         stream: sys::CUstream,
     ) -> Result<(), Error> {
-        debug_assert!(offset + bytes <= self.block.bytes);
         if bytes == 0 {
             return Ok(());
         }
-        let from = self.block.address + offset as u64;
+        let from = self.place(offset, bytes);
         // SAFETY: the block holds these bytes, and the caller vouches for `to`.
         unsafe { sys::cuMemcpyDtoHAsync_v2(to.cast(), from, bytes, stream) }
             .result()

@@ -11,6 +11,7 @@ mod gather;
 mod kernels;
 mod lane;
 mod memory;
+mod staging;
 mod transfer;
 
 pub use device::{Device, Properties};

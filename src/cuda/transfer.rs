@@ -17,7 +17,7 @@ pub unsafe fn upload(
     device.with_lane(|lane| {
         let memory = lane.take(device, bytes)?;
         // SAFETY: as the caller says; the lane is waited for here or in `with_lane`.
-        unsafe { memory.write(0, from, bytes, lane.stream)? };
+        unsafe { lane.write(&memory, 0, from, bytes)? };
         lane.wait()?;
         Ok(memory)
     })
@@ -31,8 +31,7 @@ pub unsafe fn download(memory: &Arc<Memory>, to: *mut u8, bytes: usize) -> Resul
     memory.device().with_lane(|lane| {
         lane.keep(memory);
         // SAFETY: as the caller says; the lane is waited for here or in `with_lane`.
-        unsafe { memory.read(0, to, bytes, lane.stream)? };
-        lane.wait()
+        unsafe { lane.read(memory, to, bytes) }
     })
 }
 
@@ -49,7 +48,7 @@ pub unsafe fn overwrite(
     memory.device().with_lane(|lane| {
         lane.keep(memory);
         // SAFETY: as the caller says; the lane is waited for here or in `with_lane`.
-        unsafe { memory.write(offset, from, bytes, lane.stream)? };
+        unsafe { lane.write(memory, offset, from, bytes)? };
         lane.wait()
     })
 }

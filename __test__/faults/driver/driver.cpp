@@ -22,6 +22,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "cuda_on_host.h"
@@ -100,6 +101,7 @@ size_t capacity = size_t{8} << 30;
 Context contexts[8];
 thread_local Context* current = nullptr;
 std::map<uint64_t, Block> blocks;
+std::set<void*> page_locked;
 std::map<Stream*, std::unique_ptr<Stream>> streams;
 std::map<Stream*, size_t> finished;  // work of each stream that is done
 std::map<Event*, std::unique_ptr<Event>> events;
@@ -442,6 +444,23 @@ EXPORT Result cuMemFree_v2(uint64_t address) {
   no_work_left_by_this_thread();
   munmap(found->second.mapping, found->second.mapping_bytes);
   blocks.erase(found);
+  return SUCCESS;
+}
+
+EXPORT Result cuMemHostAlloc(void** memory, size_t bytes, unsigned) {
+  ENTER(cuMemHostAlloc);
+  need_context("cuMemHostAlloc");
+  if (bytes == 0) return INVALID_VALUE;
+  *memory = std::malloc(bytes);
+  std::memset(*memory, 0xa5, bytes);
+  page_locked.insert(*memory);
+  return SUCCESS;
+}
+
+EXPORT Result cuMemFreeHost(void* memory) {
+  ENTER(cuMemFreeHost);
+  if (page_locked.erase(memory) == 0) misuse("cuMemFreeHost of %p, which is no block", memory);
+  std::free(memory);
   return SUCCESS;
 }
 
