@@ -5,6 +5,7 @@ use super::error::Error;
 use super::kernels::{Addresses, Rule};
 use super::lane::Lane;
 use super::memory::Memory;
+use crate::cpu;
 use std::sync::Arc;
 
 /// Something that a gather reads.
@@ -54,6 +55,7 @@ pub unsafe fn gather(
     let (index_size, out_bytes) = (rule.index_size(), (rule.length * rule.row_bytes) as usize);
     device.with_lane(|lane| {
         let out = lane.take(device, out_bytes)?;
+        let mut staged = None;
         if rule.length > 0 {
             // SAFETY: as the caller says.
             let (source, index) =
@@ -73,6 +75,11 @@ pub unsafe fn gather(
                 let answer = (&raw mut lane.answer.first_outside).cast();
                 flag.read(0, answer, size_of::<u64>(), lane.stream)?;
             }
+            if let Target::Host(_) = target {
+                // On its way before it is known to be good, which saves a wait; it goes no further
+                // than the lane's own memory until it is.
+                staged = lane.begin_read(&out, out_bytes)?;
+            }
             lane.wait()?;
             let position = lane.answer.first_outside;
             if position != u64::MAX {
@@ -83,8 +90,13 @@ pub unsafe fn gather(
         match *target {
             Target::Device => Ok(Gathered::OnDevice(out)),
             Target::Host(address) => {
-                // SAFETY: as above.
-                unsafe { lane.read(&out, address, out_bytes)? };
+                // SAFETY: as above; what is staged is there since the wait.
+                unsafe {
+                    match staged {
+                        Some(from) => cpu::copy(from, address, out_bytes),
+                        None => lane.read(&out, address, out_bytes)?,
+                    }
+                }
                 Ok(Gathered::OnHost)
             }
         }

@@ -106,6 +106,16 @@ impl Lane {
         }
     }
 
+    /// Begins a copy of the first `bytes` bytes of a block to memory of the lane's own, where there
+    /// is room for them: they are there once the lane has been waited for, and until its next copy.
+    pub fn begin_read(&mut self, from: &Memory, bytes: usize) -> Result<Option<*const u8>, Error> {
+        let stream = self.stream;
+        match self.ring(bytes) {
+            Some(ring) => ring.begin_download(from.place(0, bytes), bytes, stream),
+            None => Ok(None),
+        }
+    }
+
     /// Copies the first `bytes` bytes of a block to the host, and waits for all of the lane.
     ///
     /// # Safety

@@ -12,8 +12,8 @@ use cudarc::driver::{result, sys};
 const SLOTS: usize = 3;
 /// Bytes of a slot: so many that handing out a slot's pieces to threads costs little beside them.
 const SLOT_BYTES: usize = 16 << 20;
-/// The least that a slot is used for, so that a copy of a few MiB has several to overlap.
-const LEAST_BYTES: usize = 1 << 20;
+/// The least that a slot is used for: to wait for a piece costs as much as to move some MiB.
+const LEAST_BYTES: usize = 4 << 20;
 
 /// A ring of page-locked slots. It belongs to a lane, whose stream all of its copies are on.
 pub struct Ring {
@@ -112,6 +112,28 @@ impl Ring {
         Ok(())
     }
 
+    /// Begins a copy of `bytes` bytes down to the ring, where that has room for all of them at once:
+    /// they are there once the stream has been waited for, and until the ring is used again.
+    pub fn begin_download(
+        &mut self,
+        from: sys::CUdeviceptr,
+        bytes: usize,
+        stream: sys::CUstream,
+    ) -> Result<Option<*const u8>, Error> {
+        if bytes > SLOT_BYTES {
+            return Ok(None);
+        }
+        // The last slot: an upload of few pieces did not come so far.
+        let (slot, memory) = self.slot(SLOTS - 1);
+        slot.wait()?;
+        // SAFETY: the slot is free and has room.
+        unsafe { sys::cuMemcpyDtoHAsync_v2(memory.cast(), from, bytes, stream) }
+            .result()
+            .during("cuMemcpyDtoHAsync")?;
+        slot.record(stream)?;
+        Ok(Some(memory))
+    }
+
     /// Copies `bytes` bytes down, and waits for them.
     ///
     /// # Safety
@@ -165,7 +187,7 @@ mod tests {
     #[test]
     fn pieces_overlap_where_there_is_enough_for_it() {
         assert_eq!(piece_bytes(100), LEAST_BYTES);
-        assert_eq!(piece_bytes(8 << 20), 2 << 20);
+        assert_eq!(piece_bytes(32 << 20), 8 << 20);
         assert_eq!(piece_bytes(512 << 20), SLOT_BYTES);
     }
 }
