@@ -190,6 +190,48 @@ for (const device of devices) {
     await runsClean(t, during, { env })
   })
 
+  test(`arrays that are abandoned are collected [${device}]`, async (t) => {
+    // 16 GiB in all, and nobody calls the garbage collector.
+    const stdout = await runsClean(
+      t,
+      `const { DeviceArray } = require('${root}')
+       const source = new Float32Array(1 << 20)
+       let most = 0
+       for (let i = 0; i < 4000; i++) {
+         await DeviceArray.from(source)
+         most = Math.max(most, process.memoryUsage.rss())
+       }
+       const { devices } = await cudaStatus()
+       const held = devices[0]?.memory.total - devices[0]?.memory.free || 0
+       ${print('[most / 2 ** 20, held / 2 ** 20]')}`,
+      { env },
+    )
+    const [mostMib, heldMib] = JSON.parse(stdout)
+    t.true(mostMib < 2000, `${mostMib} MiB at one time`)
+    // Of the device's memory others hold some too.
+    t.true(heldMib < 20_000, `${heldMib} MiB of the device at the end`)
+  })
+
+  test(`an array that only a pending gather reaches lives until it is done [${device}]`, async (t) => {
+    const stdout = await runsClean(
+      t,
+      `const { DeviceArray } = require('${root}')
+       const begin = async () =>
+         (await DeviceArray.from(new Float32Array(1 << 20).fill(5))).gather(new Int32Array(1 << 20))
+       const results = []
+       for (let i = 0; i < 50; i++) {
+         const gathering = begin()
+         gc()
+         await null
+         gc()
+         results.push(gathering.then((result) => result.every((value) => value === 5)))
+       }
+       ${print('(await Promise.all(results)).every(Boolean)')}`,
+      { env, args: ['--expose-gc'] },
+    )
+    t.is(JSON.parse(stdout), true)
+  })
+
   test(`memory does not grow over many calls, failed ones too [${device}]`, async (t) => {
     const stdout = await runsClean(
       t,

@@ -4,6 +4,7 @@ import {
   type CudaStatus,
   cudaGather,
   cudaStatus,
+  DeviceArray,
   type Explanation,
   explain,
   type GatherOptions,
@@ -97,6 +98,27 @@ async function devices() {
   await cudaGather(new Float32Array(1), index, { device, mode: undefined })
 }
 
+// A DeviceArray carries its class.
+async function resident() {
+  const array = await DeviceArray.from(new Float64Array(4), { rowLength: 2, device: 'cuda' })
+  const back = await array.toHost()
+  is<typeof back, Float64Array<ArrayBuffer>>(true)
+  const rows = await array.gather(index)
+  is<typeof rows, Float64Array<ArrayBuffer>>(true)
+  const stays = await array.gather(index, { result: 'device' })
+  const again = await cudaGather(stays, await DeviceArray.from(index))
+  is<typeof again, Float64Array<ArrayBuffer>>(true)
+  await array.update(1, new Float64Array(1))
+  // @ts-expect-error another class
+  await array.update(1, new Float32Array(1))
+  // @ts-expect-error an index of floats
+  await cudaGather(new Float32Array(1), array)
+  // @ts-expect-error not made by hand
+  new DeviceArray()
+  array.dispose()
+  array[Symbol.dispose]()
+}
+
 // Code over any class.
 async function generic<S extends SourceArray>(source: S, options: GatherOptions<S>) {
   return cudaGather(source, index, options)
@@ -105,4 +127,4 @@ async function generic<S extends SourceArray>(source: S, options: GatherOptions<
 const status: Promise<CudaStatus> = cudaStatus()
 const route: Promise<Explanation> = explain(new Float32Array(1), index, { rowLength: 1 })
 
-export { classes, devices, generic, outs, route, status }
+export { classes, devices, generic, outs, resident, route, status }
