@@ -1,13 +1,17 @@
-// Times whole calls, promise and all: 1 Mi random float32 out of 128 Mi, from an ordinary array and
-// from a DeviceArray, beside a JavaScript loop on the same data. Medians after a warm-up; every
-// result is compared with the loop's.
+// Times require('cugather'), and whole calls, promise and all: 1 Mi random float32 out of 128 Mi,
+// from an ordinary array and from a DeviceArray, beside a JavaScript loop on the same data. Medians
+// after a warm-up; every result is compared with the loop's.
 //
 //   node bench/calls.js [DEVICE]
+
+// First of all, so that nothing of it is loaded yet.
+const beforeRequire = performance.now()
+const { cudaGather, DeviceArray } = require('../index.js')
+const requireMs = performance.now() - beforeRequire
 
 const { xoroshiro128plus } = require('pure-rand/generator/xoroshiro128plus')
 const { uniformFloat32 } = require('pure-rand/distribution/uniformFloat32')
 const { uniformInt } = require('pure-rand/distribution/uniformInt')
-const { cudaGather, DeviceArray } = require('../index.js')
 
 const SOURCE = 128 * 2 ** 20
 const INDEX = 2 ** 20
@@ -59,6 +63,7 @@ async function main() {
       copy.dispose()
     },
   }
+  console.log(`require('cugather') ${requireMs.toFixed(1)} ms`)
   console.log(`on ${array.device}: ${INDEX} of ${SOURCE} float32`)
   for (const [name, call] of Object.entries(calls)) {
     const result = await call()
