@@ -43,8 +43,10 @@ const failures = []
 
 function record(what, { code, signal, stdout, stderr }, faults, wanted = 0) {
   totals.injected += faults
-  if (code === wanted && !signal && stderr === '') totals.survived += faults
+  const survived = code === wanted && !signal && stderr === ''
+  if (survived) totals.survived += faults
   else failures.push(`${what}: code ${code}, signal ${signal}\n${stdout}${stderr}`)
+  return survived
 }
 
 /** Works through tasks, as many at a time as there are cores. */
@@ -67,7 +69,8 @@ const eachCall = (fault) => async () => {
   for (let call = 1; call <= (fault.calls ?? Number.POSITIVE_INFINITY); call++) {
     const outcome = await inject('once', JSON.stringify({ ...fault, call }))
     if (outcome.stdout.trim() === '0' && outcome.code === 0) return
-    record(`once, ${JSON.stringify({ ...fault, call })}`, outcome, 1)
+    // What fails here fails at the later calls too.
+    if (!record(`once, ${JSON.stringify({ ...fault, call })}`, outcome, 1)) return
   }
 }
 
