@@ -70,8 +70,8 @@ export declare class DeviceArray<S extends SourceArray = SourceArray> {
   readonly [elements]: S
 
   /**
-   * Copies a typed array to the device, on a thread of libuv's pool. Leave `source` alone until the
-   * promise settles.
+   * Copies a typed array to the device, on a thread of libuv's pool. Leave a `source` of over 1 MiB
+   * alone until the promise settles: it is read in place.
    *
    * Rejects with `ERR_CUDA_UNAVAILABLE`, `ERR_CUDA_OUT_OF_MEMORY`, or as {@link cudaGather} does
    * for arguments that can't be used.
@@ -103,7 +103,8 @@ export declare class DeviceArray<S extends SourceArray = SourceArray> {
 
   /**
    * Copies a typed array of the same class over the elements from `offset` on (in elements). A
-   * gather that runs meanwhile sees old or new ones. Leave `values` alone until the promise settles.
+   * gather that runs meanwhile sees old or new ones, and calls that are not awaited have no order
+   * among them. Leave `values` of over 1 MiB alone until the promise settles.
    *
    * Rejects with a RangeError where they don't fit in.
    */
@@ -199,7 +200,7 @@ export interface GatherOptions<
  */
 export declare const __napiBindingTarget: 'native' | 'wasm32-wasi' | 'wasm32-wasip1'
 
-/** Not for users: `DeviceArray` in index.js holds one of these where nobody else can reach it. */
+/** Not for users: `DeviceArray` in index.js holds one of these in a private field. */
 export declare class ResidentArray {
   get length(): number
   get rowLength(): number

@@ -59,6 +59,47 @@ onEachDevice('it holds the elements of the time it was made', async (t, _gather,
   t.deepEqual(await array.gather(i32(2, 0)), f32(3, 1))
 })
 
+onEachDevice(
+  'an input of up to 1 MiB may be changed or moved as soon as the call returns',
+  async (t, _gather, device) => {
+    for (let round = 0; round < 50; round++) {
+      // So that the pool is busy when the call is made.
+      const busy = Array.from({ length: 8 }, () =>
+        DeviceArray.from(new Float32Array(1000), { device }),
+      )
+      const source = f32(1, 2, 3)
+      const making = DeviceArray.from(source, { device })
+      source.fill(7)
+      structuredClone(source, { transfer: [source.buffer] })
+      const array = await making
+      const values = f32(20, 30)
+      const updating = array.update(1, values)
+      values.fill(8)
+      await updating
+      t.deepEqual(await array.toHost(), f32(1, 20, 30))
+      await Promise.all(busy)
+    }
+  },
+)
+
+onEachDevice(
+  'an index that is updated meanwhile is checked as it is used',
+  async (t, _gather, device) => {
+    const length = 200_000
+    const source = await DeviceArray.from(f32(5, 6), { device })
+    const index = await DeviceArray.from(new Int32Array(length), { device })
+    const [good, bad] = [new Int32Array(length).fill(1), new Int32Array(length).fill(9)]
+    for (let round = 0; round < 20; round++) {
+      const [{ value, reason }] = await Promise.allSettled([
+        source.gather(index),
+        index.update(0, round % 2 ? good : bad),
+      ])
+      if (value) t.true(value.every((element) => element === 5 || element === 6))
+      else t.is(reason.index, 9)
+    }
+  },
+)
+
 onEachDevice('a result can stay, and be gathered from in its turn', async (t, _gather, device) => {
   const array = await DeviceArray.from(f32(0, 1, 2, 3, 4, 5), { device, rowLength: 2 })
   const rows = await array.gather(i32(2, 0), { result: 'device' })

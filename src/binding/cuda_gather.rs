@@ -2,17 +2,12 @@
 
 use super::arguments::{Arguments, Array, Memories};
 use super::failure::Failure;
-use super::task::{GatherTask, Reference, begin, hold};
+use super::task::{GatherTask, Reference, begin, hold, taken};
 use super::typed_array::{Memory, Realm};
-use crate::cpu::Scratch;
-use crate::gather::{self, Input, Output, Request};
+use crate::gather::{Input, Output, Request};
 use napi::Env;
 use napi::bindgen_prelude::{FnArgs, Function, Unknown};
 use napi_derive::napi;
-
-/// Inputs of up to this many bytes are copied at the call (0.1 ms), so that the caller may change
-/// them at once; larger ones are read in place while the task runs.
-const COPIED_BYTES: usize = 1 << 20;
 
 /// Gathers rows of `source`: `result[i] = source[index[i]]`, as
 /// [numpy.take](https://numpy.org/doc/stable/reference/generated/numpy.take.html) does along axis
@@ -91,7 +86,7 @@ fn prepare<'env>(call: Arguments<'env>, realm: &Realm<'env>) -> Result<GatherTas
     Ok(GatherTask { request, device: call.device, held, result: call.result, index_is_bigint })
 }
 
-/// A copy of a small array of the host; a large one itself, held, where it is aligned so.
+/// An array of the host, copied or held; a resident one, which lives anyway.
 fn input(
     array: Array,
     memory: Option<Memory>,
@@ -99,16 +94,7 @@ fn input(
     held: &mut Vec<Reference>,
 ) -> Result<Input, Failure> {
     match (array, memory) {
-        (Array::Host(view), Some(Memory { address, bytes })) => {
-            if bytes > COPIED_BYTES && (address as usize).is_multiple_of(alignment) {
-                held.push(hold(view.value)?);
-                return Ok(Input::Borrowed(address));
-            }
-            // SAFETY: the memory was just looked up, on the thread that owns it.
-            let copy = unsafe { Scratch::copy_of(address, bytes) };
-            let out_of_memory = gather::Error::OutOfHostMemory { bytes };
-            copy.map(Input::Copied).ok_or(Failure::Gather(out_of_memory))
-        }
+        (Array::Host(view), Some(memory)) => taken(&view, memory, alignment, held),
         (Array::Resident(storage, _), _) => Ok(Input::Resident(storage)),
         (Array::Host(_), None) => {
             unreachable!("the memory of every array of the host was looked up")

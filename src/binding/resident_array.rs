@@ -3,14 +3,14 @@
 use super::describe::describe;
 use super::failure::Failure;
 use super::options::CreationOptions;
-use super::task::{Reference, begin, caught, hold};
+use super::task::{Reference, begin, caught, hold, taken};
 use super::typed_array::{Class, Memory, Realm, View};
-use crate::gather::{self, DeviceChoice, Storage};
+use crate::gather::{self, DeviceChoice, Input, Storage};
 use napi::bindgen_prelude::{
     ClassInstance, FnArgs, FromNapiValue, Function, JavaScriptClassExt, ObjectFinalize, TypeTag,
     Unknown,
 };
-use napi::{Env, JsValue, ScopedTask, ValueType, sys};
+use napi::{Env, JsValue, ScopedTask, Task, ValueType, sys};
 use napi_derive::napi;
 
 /// What a resident array is, without the array.
@@ -28,7 +28,7 @@ impl Kind {
     }
 }
 
-/// Not for users: `DeviceArray` in index.js holds one of these where nobody else can reach it.
+/// Not for users: `DeviceArray` in index.js holds one of these in a private field.
 #[napi(custom_finalize)]
 pub struct ResidentArray {
     /// `None` once it is disposed of. Gathers in flight have clones.
@@ -68,7 +68,10 @@ impl ResidentArray {
     /// Lets the memory go as soon as no gather uses it. A second call does nothing.
     #[napi]
     pub fn dispose(&mut self, env: &Env) -> napi::Result<()> {
-        self.release(env)
+        if let Some(storage) = self.release(env)? {
+            env.spawn(ReleaseTask(Some(storage)))?;
+        }
+        Ok(())
     }
 }
 
@@ -82,15 +85,17 @@ impl ResidentArray {
     ) -> napi::Result<Unknown<'env>> {
         let device = storage.home().name();
         let array = ResidentArray { storage: Some(storage), kind, device };
+        let value = array.into_instance(env)?.to_unknown();
         env.adjust_external_memory(kind.bytes() as i64)?;
-        Ok(array.into_instance(env)?.to_unknown())
+        Ok(value)
     }
 
-    fn release(&mut self, env: &Env) -> napi::Result<()> {
-        if self.storage.take().is_some() {
+    fn release(&mut self, env: &Env) -> napi::Result<Option<Storage>> {
+        let storage = self.storage.take();
+        if storage.is_some() {
             env.adjust_external_memory(-(self.kind.bytes() as i64))?;
         }
-        Ok(())
+        Ok(storage)
     }
 
     /// The resident array in a value, or `None` where there is none; what `name` was disposed of is
@@ -126,15 +131,37 @@ impl ResidentArray {
 
 impl ObjectFinalize for ResidentArray {
     fn finalize(mut self, env: Env) -> napi::Result<()> {
-        self.release(&env)
+        // What a device keeps of it beyond its limit goes with the next job there.
+        self.release(&env).map(drop)
     }
 }
 
-/// Memory of the host that a task reads or writes.
+/// Memory of the host that a task writes.
 struct HostMemory(Memory);
 
 // SAFETY: the view that it is of is held, and followed by one task.
 unsafe impl Send for HostMemory {}
+
+/// Memory of the host that a task reads: the caller's own, or a copy taken at the call.
+struct HostInput(Input, usize);
+
+// SAFETY: as above.
+unsafe impl Send for HostInput {}
+
+impl HostInput {
+    fn of(view: &View, held: &mut Vec<Reference>) -> Result<HostInput, Failure> {
+        let memory = view.memory()?;
+        Ok(HostInput(taken(view, memory, 1, held)?, memory.bytes))
+    }
+
+    fn address(&self) -> *const u8 {
+        match &self.0 {
+            Input::Borrowed(address) => *address,
+            Input::Copied(copy) => copy.address(),
+            Input::Resident(_) => unreachable!("made of a view of the host"),
+        }
+    }
+}
 
 /// `DeviceArray.from`
 #[napi(skip_typescript)]
@@ -152,21 +179,22 @@ pub fn create_resident<'env>(
         let view = View::of(source, "source", "a typed array", |_| true, &realm)?;
         let row_length = options.row_length;
         gather::rows_of(view.length, row_length)?;
+        let mut held = Vec::new();
         Ok(CreateTask {
-            from: HostMemory(view.memory()?),
+            from: HostInput::of(&view, &mut held)?,
             kind: Kind { class: view.class, length: view.length, row_length },
             device: options.device,
-            held: hold(source)?,
+            held,
         })
     };
     begin(env, prepare())
 }
 
 struct CreateTask {
-    from: HostMemory,
+    from: HostInput,
     kind: Kind,
     device: DeviceChoice,
-    held: Reference,
+    held: Vec<Reference>,
 }
 
 impl<'env> ScopedTask<'env> for CreateTask {
@@ -175,8 +203,8 @@ impl<'env> ScopedTask<'env> for CreateTask {
 
     fn compute(&mut self) -> napi::Result<Self::Output> {
         Ok(caught(|| {
-            let Memory { address, bytes } = self.from.0;
-            // SAFETY: the view is held, and its memory was there when the task began.
+            let (address, bytes) = (self.from.address(), self.from.1);
+            // SAFETY: the memory is our own copy, or that of a view that is held.
             unsafe { Storage::copy_of(address, bytes, self.device) }.map_err(Failure::Gather)
         }))
     }
@@ -189,7 +217,7 @@ impl<'env> ScopedTask<'env> for CreateTask {
     }
 
     fn finally(self, env: Env) -> napi::Result<()> {
-        self.held.unref(&env)
+        self.held.into_iter().try_for_each(|value| value.unref(&env))
     }
 }
 
@@ -205,13 +233,7 @@ pub fn read_resident<'env>(
     let prepare = || {
         let (storage, kind) = ResidentArray::of_this(this)?;
         let result = realm.create(kind.class, kind.length)?;
-        let to = HostMemory(result.memory()?);
-        Ok(TransferTask {
-            storage,
-            host: to,
-            direction: Direction::Down,
-            held: hold(result.value)?,
-        })
+        Ok(ReadTask { storage, to: HostMemory(result.memory()?), held: hold(result.value)? })
     };
     begin(env, prepare())
 }
@@ -241,41 +263,28 @@ pub fn write_resident<'env>(
                 values.length,
             )));
         }
-        let direction = Direction::Up { offset: offset * kind.class.dtype().size() };
-        let from = HostMemory(values.memory()?);
-        Ok(TransferTask { storage, host: from, direction, held: hold(values.value)? })
+        let offset = offset * kind.class.dtype().size();
+        let mut held = Vec::new();
+        Ok(WriteTask { storage, offset, from: HostInput::of(&values, &mut held)?, held })
     };
     begin(env, prepare())
 }
 
-enum Direction {
-    Down,
-    Up { offset: usize },
-}
-
-struct TransferTask {
+struct ReadTask {
     storage: Storage,
-    host: HostMemory,
-    direction: Direction,
+    to: HostMemory,
     held: Reference,
 }
 
-impl<'env> ScopedTask<'env> for TransferTask {
+impl<'env> ScopedTask<'env> for ReadTask {
     type Output = Result<(), Failure>;
     type JsValue = Unknown<'env>;
 
     fn compute(&mut self) -> napi::Result<Self::Output> {
         Ok(caught(|| {
-            let Memory { address, bytes } = self.host.0;
-            // SAFETY: the view is held, its memory was there when the task began, and the sizes
-            // were checked then.
-            let done = unsafe {
-                match self.direction {
-                    Direction::Down => self.storage.read(address, bytes),
-                    Direction::Up { offset } => self.storage.write(offset, address, bytes),
-                }
-            };
-            done.map_err(Failure::Gather)
+            let Memory { address, bytes } = self.to.0;
+            // SAFETY: the view is held, was made for this, and is as long as the storage.
+            unsafe { self.storage.read(address, bytes) }.map_err(Failure::Gather)
         }))
     }
 
@@ -288,5 +297,54 @@ impl<'env> ScopedTask<'env> for TransferTask {
 
     fn finally(self, env: Env) -> napi::Result<()> {
         self.held.unref(&env)
+    }
+}
+
+struct WriteTask {
+    storage: Storage,
+    /// In bytes.
+    offset: usize,
+    from: HostInput,
+    held: Vec<Reference>,
+}
+
+impl Task for WriteTask {
+    type Output = Result<(), Failure>;
+    type JsValue = ();
+
+    fn compute(&mut self) -> napi::Result<Self::Output> {
+        Ok(caught(|| {
+            let (address, bytes) = (self.from.address(), self.from.1);
+            // SAFETY: the memory is our own copy, or that of a view that is held; that it fits in
+            // was checked at the call.
+            unsafe { self.storage.write(self.offset, address, bytes) }.map_err(Failure::Gather)
+        }))
+    }
+
+    fn resolve(&mut self, env: Env, output: Self::Output) -> napi::Result<()> {
+        output.map_err(|failure| failure.into_rejection(&env, false))
+    }
+
+    fn finally(self, env: Env) -> napi::Result<()> {
+        self.held.into_iter().try_for_each(|value| value.unref(&env))
+    }
+}
+
+/// Lets memory go where that may wait for a device: not on the event loop.
+struct ReleaseTask(Option<Storage>);
+
+impl Task for ReleaseTask {
+    type Output = ();
+    type JsValue = ();
+
+    fn compute(&mut self) -> napi::Result<()> {
+        if let Some(storage) = self.0.take() {
+            storage.release();
+        }
+        Ok(())
+    }
+
+    fn resolve(&mut self, _env: Env, (): ()) -> napi::Result<()> {
+        Ok(())
     }
 }

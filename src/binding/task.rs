@@ -2,7 +2,9 @@
 
 use super::failure::Failure;
 use super::resident_array::{Kind, ResidentArray};
-use crate::gather::{self, DeviceChoice, Request, Storage};
+use super::typed_array::{Memory, View};
+use crate::cpu::Scratch;
+use crate::gather::{self, DeviceChoice, Input, Request, Storage};
 use napi::bindgen_prelude::{FromNapiValue, Unknown};
 use napi::{Env, JsValue, ScopedTask, UnknownRef};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,6 +28,28 @@ pub fn begin<'env, T: ScopedTask<'env> + 'env>(
         Ok(task) => Ok(env.spawn(task)?.promise_object().to_unknown()),
         Err(failure) => failure.into_value(env, false),
     }
+}
+
+/// Inputs of up to this many bytes are copied at the call (0.1 ms), so that the caller may change
+/// them at once; larger ones are read in place while the task runs.
+const COPIED_BYTES: usize = 1 << 20;
+
+/// What a task is to read of an array of the host, whose memory was just looked up: a copy of a
+/// small one; a large one itself, held, where it is aligned so.
+pub fn taken(
+    view: &View,
+    memory: Memory,
+    alignment: usize,
+    held: &mut Vec<Reference>,
+) -> Result<Input, Failure> {
+    let Memory { address, bytes } = memory;
+    if bytes > COPIED_BYTES && (address as usize).is_multiple_of(alignment) {
+        held.push(hold(view.value)?);
+        return Ok(Input::Borrowed(address));
+    }
+    // SAFETY: the memory was just looked up, on the thread that owns it.
+    let copy = unsafe { Scratch::copy_of(address, bytes) };
+    copy.map(Input::Copied).ok_or(Failure::Gather(gather::Error::OutOfHostMemory { bytes }))
 }
 
 pub struct GatherTask {

@@ -70,8 +70,8 @@ export declare class DeviceArray<S extends SourceArray = SourceArray> {
   readonly [elements]: S
 
   /**
-   * Copies a typed array to the device, on a thread of libuv's pool. Leave `source` alone until the
-   * promise settles.
+   * Copies a typed array to the device, on a thread of libuv's pool. Leave a `source` of over 1 MiB
+   * alone until the promise settles: it is read in place.
    *
    * Rejects with `ERR_CUDA_UNAVAILABLE`, `ERR_CUDA_OUT_OF_MEMORY`, or as {@link cudaGather} does
    * for arguments that can't be used.
@@ -103,7 +103,8 @@ export declare class DeviceArray<S extends SourceArray = SourceArray> {
 
   /**
    * Copies a typed array of the same class over the elements from `offset` on (in elements). A
-   * gather that runs meanwhile sees old or new ones. Leave `values` alone until the promise settles.
+   * gather that runs meanwhile sees old or new ones, and calls that are not awaited have no order
+   * among them. Leave `values` of over 1 MiB alone until the promise settles.
    *
    * Rejects with a RangeError where they don't fit in.
    */

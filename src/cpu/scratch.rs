@@ -56,14 +56,14 @@ impl Drop for Scratch {
     }
 }
 
-/// A block with room for `words`: the smallest idle one that fits, else a new one. Its length
-/// stays 0: the bytes are reached through its pointer alone.
+/// A block with room for `words`: the smallest idle one that fits without holding more than twice as
+/// much, else a new one. Its length stays 0: the bytes are reached through its pointer alone.
 fn take(words: usize) -> Option<Vec<u128>> {
     let fitting = IDLE.lock().ok().and_then(|mut idle| {
         let (at, _) = idle
             .iter()
             .enumerate()
-            .filter(|(_, block)| block.capacity() >= words)
+            .filter(|(_, block)| (words..=words.saturating_mul(2)).contains(&block.capacity()))
             .min_by_key(|(_, block)| block.capacity())?;
         Some(idle.swap_remove(at))
     });

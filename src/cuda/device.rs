@@ -71,6 +71,7 @@ impl Device {
         &self,
         work: impl Fn(&mut Lane) -> Result<T, Error>,
     ) -> Result<T, Error> {
+        self.usable()?;
         self.make_current().inspect_err(|error| self.check(error, self.make_current()))?;
         let result = match self.attempt(&work) {
             Err(error) if error.is_out_of_memory() => {
@@ -108,9 +109,21 @@ impl Device {
         idle.map_or_else(Lane::new, Ok)
     }
 
-    /// The error that ended the device's context, if one did.
-    pub(super) fn lost(&self) -> Option<&Error> {
-        self.lost.get()
+    /// An error where an earlier one has ended the device's context.
+    pub(super) fn usable(&self) -> Result<(), Error> {
+        self.lost.get().map_or(Ok(()), |error| {
+            Err(Error::Unavailable(format!(
+                "CUDA device {} was lost to an earlier error: {error}",
+                self.ordinal
+            )))
+        })
+    }
+
+    /// Frees what the pool holds beyond its limit.
+    pub fn trim(&self) {
+        if self.usable().is_ok() && self.make_current().is_ok() {
+            self.pool.trim();
+        }
     }
 
     fn idle_lanes(&self) -> std::sync::MutexGuard<'_, Vec<Lane>> {

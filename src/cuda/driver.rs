@@ -48,6 +48,7 @@ const FUNCTIONS: &[&str] = &[
     "cuMemFreeHost",
     "cuMemGetInfo_v2",
     "cuMemHostAlloc",
+    "cuMemcpyDtoDAsync_v2",
     "cuMemcpyDtoHAsync_v2",
     "cuMemcpyHtoDAsync_v2",
     "cuMemsetD8Async",
@@ -111,12 +112,7 @@ impl Driver {
                 made => slot.insert(unavailable(made)).clone(),
             },
         };
-        made.and_then(|device| match device.lost() {
-            None => Ok(device),
-            Some(error) => Err(Error::Unavailable(format!(
-                "CUDA device {ordinal} was lost to an earlier error: {error}"
-            ))),
-        })
+        made.and_then(|device| device.usable().map(|()| device))
     }
 
     /// Device `ordinal` if a call has used it already; makes nothing.

@@ -58,8 +58,13 @@ pub unsafe fn gather(
         let mut staged = None;
         if rule.length > 0 {
             // SAFETY: as the caller says.
-            let (source, index) =
-                unsafe { (place(device, lane, source)?, place(device, lane, index)?) };
+            let (source, index) = unsafe {
+                let index = match index {
+                    Operand::Device(memory) => copy_of(device, lane, memory, rule)?,
+                    host => place(device, lane, host)?,
+                };
+                (place(device, lane, source)?, index)
+            };
             let flag = lane.take(device, size_of::<u64>())?;
             let at = Addresses {
                 source: source.address(),
@@ -124,6 +129,21 @@ unsafe fn place(
             Ok(memory)
         }
     }
+}
+
+/// A copy of an index that lives on the device and may be updated meanwhile: a row's threads must
+/// all see the same index, and the error the one that was checked.
+fn copy_of(
+    device: &Arc<Device>,
+    lane: &mut Lane,
+    index: &Arc<Memory>,
+    rule: &Rule,
+) -> Result<Arc<Memory>, Error> {
+    let bytes = rule.length as usize * rule.index_size();
+    lane.keep(index);
+    let copy = lane.take(device, bytes)?;
+    copy.copy_from(index, bytes, lane.stream)?;
+    Ok(copy)
 }
 
 /// The index at `position`, read from the copy that the kernel checked: the caller may have

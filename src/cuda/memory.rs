@@ -83,6 +83,20 @@ impl Memory {
             .during("cuMemcpyDtoHAsync")
     }
 
+    /// Begins a copy of the first `bytes` bytes of another block.
+    pub(super) fn copy_from(
+        &self,
+        other: &Memory,
+        bytes: usize,
+        stream: sys::CUstream,
+    ) -> Result<(), Error> {
+        // SAFETY: both blocks are that long.
+        unsafe {
+            result::memcpy_dtod_async(self.place(0, bytes), other.place(0, bytes), bytes, stream)
+        }
+        .during("cuMemcpyDtoDAsync")
+    }
+
     /// Begins setting the first `bytes` bytes to `value`.
     pub(super) fn set(&self, value: u8, bytes: usize, stream: sys::CUstream) -> Result<(), Error> {
         debug_assert!(bytes <= self.block.bytes);

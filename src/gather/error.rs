@@ -14,7 +14,7 @@ pub enum Error {
         /// Rows of the source.
         length: u64,
     },
-    #[error("{bytes} bytes of memory for a copy of an input could not be had")]
+    #[error("{bytes} bytes of host memory could not be had")]
     OutOfHostMemory { bytes: usize },
     #[error("Expected arrays and device in one place but received {first} and {second}")]
     Apart { first: String, second: String },

@@ -38,6 +38,19 @@ impl Storage {
         }
     }
 
+    /// Lets the bytes go, and whatever their device then keeps beyond its limit. May wait for the
+    /// device.
+    pub fn release(self) {
+        match self {
+            Storage::Host(memory) => drop(memory),
+            Storage::Device(memory) => {
+                let device = Arc::clone(memory.device());
+                drop(memory);
+                device.trim();
+            }
+        }
+    }
+
     /// Where the bytes are.
     pub fn home(&self) -> Home {
         match self {

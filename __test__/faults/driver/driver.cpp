@@ -472,6 +472,15 @@ EXPORT Result cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, 
   return SUCCESS;
 }
 
+EXPORT Result cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, Stream* stream) {
+  ENTER(cuMemcpyDtoDAsync_v2);
+  need_context("cuMemcpyDtoDAsync");
+  check_range("cuMemcpyDtoDAsync", from, bytes);
+  check_range("cuMemcpyDtoDAsync", to, bytes);
+  enqueue(stream, [=] { std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes); });
+  return SUCCESS;
+}
+
 EXPORT Result cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, Stream* stream) {
   ENTER(cuMemcpyDtoHAsync_v2);
   need_context("cuMemcpyDtoHAsync");
