@@ -81,9 +81,9 @@ fuzz_target!(|call: Call| {
         shape: Shape { row_bytes, length, index_type, bounds, fill: call.fill },
         source: Input::Borrowed(call.source.as_ptr()),
         index: Input::Borrowed(words.as_ptr().cast()),
-        out: Output { address: out.as_mut_ptr(), is_callers: call.is_callers },
+        out: Output::Host { address: out.as_mut_ptr(), is_callers: call.is_callers },
     };
-    let outcome = run(&request, DeviceChoice::Cpu);
+    let outcome = run(&request, DeviceChoice::Cpu).map(|_| ());
 
     let place = |i: usize| place(decode(i), rows as i128, mode, call.wrap_negative);
     let first_outside = (0..length).find(|&i| matches!(place(i), Row::Outside));
