@@ -13,6 +13,7 @@ run() { # run DEVICE
   echo "== every vector under valgrind: $1"
   valgrind --quiet --leak-check=full --show-leak-kinds=definite,indirect \
     --errors-for-leak-kinds=definite,indirect --error-exitcode=9 \
+    --suppressions=scripts/valgrind.supp \
     node --single-threaded-gc __test__/every-vector.js "$1"
 }
 run cpu
