@@ -192,14 +192,6 @@ export interface GatherOptions<
   result?: R | undefined
 }
 
-/**
- * Which binding artifact the generated loader actually loaded: `'native'` for
- * a native addon, otherwise the `platformArchABI` of the WASI flavor. Every
- * flavor napi-rs can build is listed, because `NAPI_RS_NATIVE_LIBRARY_PATH`
- * can point the loader at a WASI artifact this package does not build itself.
- */
-export declare const __napiBindingTarget: 'native' | 'wasm32-wasi' | 'wasm32-wasip1'
-
 /** Not for users: `DeviceArray` in index.js holds one of these in a private field. */
 export declare class ResidentArray {
   get length(): number

@@ -1,7 +1,7 @@
 'use strict'
 
 const { isPromise, isSharedArrayBuffer } = require('node:util/types')
-const binding = require('./binding.js')
+const binding = require('./load.js')
 
 // This realm's classes, by Node-API's numbers (CLASSES in src/binding/typed_array.rs): under Jest
 // or in a vm context they are those that the caller sees. So are the errors.

@@ -56,7 +56,7 @@ rmSync(bundle, { recursive: true, force: true })
 mkdirSync(inside, { recursive: true })
 for (const file of [
   'index.js',
-  'binding.js',
+  'load.js',
   'package.json',
   '__test__',
   'examples',

@@ -8,7 +8,7 @@ node __test__/faults/build.mjs
 CARGO_PROFILE_RELEASE_STRIP=none CARGO_PROFILE_RELEASE_DEBUG=line-tables-only \
   cargo build --release --locked --target-dir target/valgrind
 cp target/valgrind/release/libcugather.so target/valgrind/cugather.node
-export NAPI_RS_NATIVE_LIBRARY_PATH=$PWD/target/valgrind/cugather.node
+export CUGATHER_BINDING=$PWD/target/valgrind/cugather.node
 run() { # run DEVICE
   echo "== every vector under valgrind: $1"
   valgrind --quiet --leak-check=full --show-leak-kinds=definite,indirect \
