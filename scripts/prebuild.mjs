@@ -6,28 +6,25 @@
 // PyPI wheels into target/zig.
 
 import { execFileSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { parseTriple } from '@napi-rs/cli'
 import { checkGlibc, GLIBC } from './check-glibc.mjs'
 
 const WHEELS = ['cargo-zigbuild==0.24.1', 'ziglang==0.17.1']
-const TRIPLES = {
-  'linux-x64-gnu': 'x86_64-unknown-linux-gnu',
-  'linux-arm64-gnu': 'aarch64-unknown-linux-gnu',
-  'win32-x64-msvc': 'x86_64-pc-windows-msvc',
-  'darwin-arm64': 'aarch64-apple-darwin',
-}
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..')
-const { platform, arch } = process
-const target =
-  process.argv[2] ?? Object.keys(TRIPLES).find((name) => name.startsWith(`${platform}-${arch}`))
-const triple = TRIPLES[target]
+const { napi: config } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'))
+const targets = config.targets.map(parseTriple)
+const asked = process.argv[2] ?? `${process.platform}-${process.arch}`
+const { platformArchABI: target, triple } =
+  targets.find(({ platform, arch, platformArchABI }) =>
+    [platformArchABI, `${platform}-${arch}`].includes(asked),
+  ) ?? {}
 if (!triple) {
-  console.error(
-    `No such target: ${target ?? `${platform}-${arch}`}. There are: ${Object.keys(TRIPLES).join(', ')}`,
-  )
+  const names = targets.map(({ platformArchABI }) => platformArchABI)
+  console.error(`No such target: ${asked}. There are: ${names.join(', ')}`)
   process.exit(1)
 }
 

@@ -117,23 +117,29 @@ function program(folder, name, command = name) {
 }
 
 try {
-  await check('nothing in the packages runs on install', async () => {
-    for (const { manifest } of packages) {
-      for (const script of ['preinstall', 'install', 'postinstall']) {
-        assert.equal(manifest.scripts?.[script], undefined, `${manifest.name} has ${script}`)
+  await check(
+    'nothing in the packages runs on install, and load.js asks for each of them',
+    async () => {
+      for (const { manifest } of packages) {
+        for (const script of ['preinstall', 'install', 'postinstall']) {
+          assert.equal(manifest.scripts?.[script], undefined, `${manifest.name} has ${script}`)
+        }
+        assert(!manifest.gypfile)
       }
-      assert(!manifest.gypfile)
-    }
-    const needed = Object.fromEntries(
-      packages.slice(0, -1).map(({ manifest: { name, version } }) => [name, version]),
-    )
-    assert.deepEqual(cugather.manifest.optionalDependencies, needed)
-    assert.equal(cugather.manifest.dependencies, undefined)
-    await assert.rejects(
-      new Promise((_, reject) => execFile('cargo', { env: { PATH: withoutCargo } }, reject)),
-      { code: 'ENOENT' },
-    )
-  })
+      const needed = Object.fromEntries(
+        packages.slice(0, -1).map(({ manifest: { name, version } }) => [name, version]),
+      )
+      assert.deepEqual(cugather.manifest.optionalDependencies, needed)
+      assert.equal(cugather.manifest.dependencies, undefined)
+      const loader = readFileSync(path.join(root, 'load.js'), 'utf8')
+      const asked = [...loader.matchAll(/require\('(@[^']+)'\)/g)].map(([, name]) => name)
+      assert.deepEqual(asked.sort(), Object.keys(needed).sort())
+      await assert.rejects(
+        new Promise((_, reject) => execFile('cargo', { env: { PATH: withoutCargo } }, reject)),
+        { code: 'ENOENT' },
+      )
+    },
+  )
 
   const user = project('user')
   cpSync(path.join(root, '__test__', 'package'), user, { recursive: true })
@@ -149,6 +155,10 @@ try {
   await check('require', () => gathers(user, 'require.cjs'))
   await check('import', () => gathers(user, 'import.mjs'))
   await check('a worker', () => gathers(user, 'worker.cjs'))
+  // The same program as CommonJS and as an ES module, where the compiler tells them apart.
+  for (const file of ['types.cts', 'types.mts']) {
+    cpSync(path.join(user, 'types.ts'), path.join(user, file))
+  }
   for (const [module, moduleResolution, files] of [
     ['node16', 'node16', ['types.cts', 'types.mts']],
     ['esnext', 'bundler', ['types.ts']],
