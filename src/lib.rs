@@ -15,6 +15,7 @@
 #![cfg_attr(test, allow(dead_code))]
 
 mod binding;
+mod checkpoint;
 mod cpu;
 mod cuda;
 mod gather;

@@ -83,7 +83,7 @@ fuzz_target!(|call: Call| {
         index: Input::Borrowed(words.as_ptr().cast()),
         out: Output::Host { address: out.as_mut_ptr(), is_callers: call.is_callers },
     };
-    let outcome = run(&request, DeviceChoice::Cpu).map(|_| ());
+    let outcome = run(&request, DeviceChoice::Cpu, &|| true).map(|_| ());
 
     let place = |i: usize| place(decode(i), rows as i128, mode, call.wrap_negative);
     let first_outside = (0..length).find(|&i| matches!(place(i), Row::Outside));

@@ -101,12 +101,13 @@ impl Failure {
     }
 
     fn class_and_code(&self) -> (&'static str, &'static str) {
-        use gather::Error::{Apart, Cuda, OutOfHostMemory, OutOfRange};
+        use gather::Error::{Apart, Cuda, OutOfHostMemory, OutOfRange, Stopped};
         match self {
             Failure::InvalidType { .. } => ("TypeError", "ERR_INVALID_ARG_TYPE"),
             Failure::InvalidValue(_) => ("TypeError", "ERR_INVALID_ARG_VALUE"),
             Failure::OutOfRange(_) => ("RangeError", "ERR_OUT_OF_RANGE"),
             Failure::Disposed(_) => ("Error", "ERR_DISPOSED"),
+            Failure::Gather(Stopped) => ("AbortError", "ABORT_ERR"),
             Failure::Gather(Apart { .. }) => ("TypeError", "ERR_INVALID_ARG_VALUE"),
             Failure::Gather(OutOfHostMemory { .. }) => ("Error", "ERR_MEMORY_ALLOCATION_FAILED"),
             Failure::Gather(OutOfRange { .. }) => ("RangeError", "ERR_OUT_OF_RANGE"),

@@ -205,7 +205,8 @@ impl<'env> ScopedTask<'env> for CreateTask {
         Ok(caught(|| {
             let (address, bytes) = (self.from.address(), self.from.1);
             // SAFETY: the memory is our own copy, or that of a view that is held.
-            unsafe { Storage::copy_of(address, bytes, self.device) }.map_err(Failure::Gather)
+            unsafe { Storage::copy_of(address, bytes, self.device, &|| true) }
+                .map_err(Failure::Gather)
         }))
     }
 
@@ -284,7 +285,7 @@ impl<'env> ScopedTask<'env> for ReadTask {
         Ok(caught(|| {
             let Memory { address, bytes } = self.to.0;
             // SAFETY: the view is held, was made for this, and is as long as the storage.
-            unsafe { self.storage.read(address, bytes) }.map_err(Failure::Gather)
+            unsafe { self.storage.read(address, bytes, &|| true) }.map_err(Failure::Gather)
         }))
     }
 
@@ -317,7 +318,8 @@ impl Task for WriteTask {
             let (address, bytes) = (self.from.address(), self.from.1);
             // SAFETY: the memory is our own copy, or that of a view that is held; that it fits in
             // was checked at the call.
-            unsafe { self.storage.write(self.offset, address, bytes) }.map_err(Failure::Gather)
+            unsafe { self.storage.write(self.offset, address, bytes, &|| true) }
+                .map_err(Failure::Gather)
         }))
     }
 

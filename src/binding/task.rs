@@ -67,7 +67,7 @@ impl<'env> ScopedTask<'env> for GatherTask {
     type JsValue = Unknown<'env>;
 
     fn compute(&mut self) -> napi::Result<Self::Output> {
-        Ok(caught(|| gather::run(&self.request, self.device).map_err(Failure::Gather)))
+        Ok(caught(|| gather::run(&self.request, self.device, &|| true).map_err(Failure::Gather)))
     }
 
     fn resolve(&mut self, env: &'env Env, output: Self::Output) -> napi::Result<Unknown<'env>> {

@@ -4,6 +4,7 @@ use super::error::{During, Error};
 use super::kernels::Kernels;
 use super::lane::Lane;
 use super::memory::Pool;
+use crate::checkpoint::Checkpoint;
 use cudarc::driver::{result, sys};
 use std::sync::{Mutex, OnceLock};
 
@@ -82,6 +83,15 @@ impl Device {
         };
         self.pool.trim();
         result
+    }
+
+    /// What a lane's work does between its chunks: asks whether to go on, and comes back to this
+    /// device, since what ran meanwhile may have been on another.
+    pub(super) fn between(&self, checkpoint: Checkpoint) -> Result<(), Error> {
+        match checkpoint() {
+            true => self.make_current(),
+            false => Err(Error::Stopped),
+        }
     }
 
     fn attempt<T>(&self, work: impl FnOnce(&mut Lane) -> Result<T, Error>) -> Result<T, Error> {

@@ -17,6 +17,9 @@ pub enum Error {
         /// Free and total bytes of the device after the failure, where it could say.
         available: Option<(usize, usize)>,
     },
+    /// A checkpoint said not to go on.
+    #[error("stopped between two chunks")]
+    Stopped,
     #[error("{call} failed with {name} (error {code}){}", hint(*code))]
     Driver { call: &'static str, name: String, code: u32 },
 }

@@ -5,6 +5,7 @@ use super::error::Error;
 use super::kernels::{Addresses, Rule};
 use super::lane::Lane;
 use super::memory::Memory;
+use crate::checkpoint::Checkpoint;
 use crate::cpu;
 use std::sync::Arc;
 
@@ -48,6 +49,7 @@ pub unsafe fn gather(
     source: &Operand,
     index: &Operand,
     target: &Target,
+    checkpoint: Checkpoint,
 ) -> Result<Gathered, Error> {
     if let (0, Target::Host(_)) = (rule.length, target) {
         return Ok(Gathered::OnHost);
@@ -61,9 +63,9 @@ pub unsafe fn gather(
             let (source, index) = unsafe {
                 let index = match index {
                     Operand::Device(memory) => copy_of(device, lane, memory, rule)?,
-                    host => place(device, lane, host)?,
+                    host => place(device, lane, host, checkpoint)?,
                 };
-                (place(device, lane, source)?, index)
+                (place(device, lane, source, checkpoint)?, index)
             };
             let flag = lane.take(device, size_of::<u64>())?;
             let at = Addresses {
@@ -99,7 +101,9 @@ pub unsafe fn gather(
                 unsafe {
                     match staged {
                         Some(from) => cpu::copy(from, address, out_bytes),
-                        None => lane.read(&out, address, out_bytes)?,
+                        None => {
+                            lane.read(&out, address, out_bytes, &|| device.between(checkpoint))?
+                        }
                     }
                 }
                 Ok(Gathered::OnHost)
@@ -116,6 +120,7 @@ unsafe fn place(
     device: &Arc<Device>,
     lane: &mut Lane,
     operand: &Operand,
+    checkpoint: Checkpoint,
 ) -> Result<Arc<Memory>, Error> {
     match *operand {
         Operand::Device(memory) => {
@@ -125,7 +130,7 @@ unsafe fn place(
         Operand::Host(from, bytes) => {
             let memory = lane.take(device, bytes)?;
             // SAFETY: as the caller says.
-            unsafe { lane.write(&memory, 0, from, bytes)? };
+            unsafe { lane.write(&memory, 0, from, bytes, &|| device.between(checkpoint))? };
             Ok(memory)
         }
     }

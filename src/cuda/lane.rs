@@ -95,12 +95,13 @@ impl Lane {
         offset: usize,
         from: *const u8,
         bytes: usize,
+        between: &dyn Fn() -> Result<(), Error>,
     ) -> Result<(), Error> {
         let stream = self.stream;
         // SAFETY: as the caller says.
         unsafe {
             match self.ring(bytes) {
-                Some(ring) => ring.upload(from, to.place(offset, bytes), bytes, stream),
+                Some(ring) => ring.upload(from, to.place(offset, bytes), bytes, stream, between),
                 None => to.write(offset, from, bytes, stream),
             }
         }
@@ -121,12 +122,18 @@ impl Lane {
     /// # Safety
     /// `to` is writable for `bytes` bytes until the call returns, and after a failure until the
     /// device has been waited for.
-    pub unsafe fn read(&mut self, from: &Memory, to: *mut u8, bytes: usize) -> Result<(), Error> {
+    pub unsafe fn read(
+        &mut self,
+        from: &Memory,
+        to: *mut u8,
+        bytes: usize,
+        between: &dyn Fn() -> Result<(), Error>,
+    ) -> Result<(), Error> {
         let stream = self.stream;
         // SAFETY: as the caller says.
         unsafe {
             match self.ring(bytes) {
-                Some(ring) => ring.download(from.place(0, bytes), to, bytes, stream)?,
+                Some(ring) => ring.download(from.place(0, bytes), to, bytes, stream, between)?,
                 None => from.read(0, to, bytes, stream)?,
             }
         }

@@ -83,7 +83,8 @@ impl Ring {
     }
 
     /// Copies `bytes` bytes up. The last of them may still be on their way from the ring when this
-    /// returns; the host's memory is no longer read.
+    /// returns; the host's memory is no longer read. `between` is called before each piece but the
+    /// first.
     ///
     /// # Safety
     /// `from` is readable and the device has room at `to` for `bytes` bytes.
@@ -93,9 +94,13 @@ impl Ring {
         to: sys::CUdeviceptr,
         bytes: usize,
         stream: sys::CUstream,
+        between: &dyn Fn() -> Result<(), Error>,
     ) -> Result<(), Error> {
         let step = piece_bytes(bytes);
         for piece in 0..bytes.div_ceil(step) {
+            if piece > 0 {
+                between()?;
+            }
             let at = piece * step;
             let size = step.min(bytes - at);
             let (slot, memory) = self.slot(piece);
@@ -134,7 +139,8 @@ impl Ring {
         Ok(Some(memory))
     }
 
-    /// Copies `bytes` bytes down, and waits for them.
+    /// Copies `bytes` bytes down, and waits for them. `between` is called before each piece but the
+    /// first.
     ///
     /// # Safety
     /// `to` is writable and the device has `bytes` bytes at `from`.
@@ -144,11 +150,15 @@ impl Ring {
         to: *mut u8,
         bytes: usize,
         stream: sys::CUstream,
+        between: &dyn Fn() -> Result<(), Error>,
     ) -> Result<(), Error> {
         let step = piece_bytes(bytes);
         let pieces = bytes.div_ceil(step);
         let size = |piece: usize| step.min(bytes - piece * step);
         for piece in 0..pieces + SLOTS {
+            if piece > 0 {
+                between()?;
+            }
             // What was begun SLOTS pieces ago leaves its slot, which then takes the next.
             if let Some(done) = piece.checked_sub(SLOTS) {
                 let (slot, memory) = self.slot(done);

@@ -3,6 +3,7 @@
 use super::device::Device;
 use super::error::Error;
 use super::memory::Memory;
+use crate::checkpoint::Checkpoint;
 use std::sync::Arc;
 
 /// New device memory with a copy of `bytes` bytes of the host.
@@ -13,11 +14,12 @@ pub unsafe fn upload(
     device: &Arc<Device>,
     from: *const u8,
     bytes: usize,
+    checkpoint: Checkpoint,
 ) -> Result<Arc<Memory>, Error> {
     device.with_lane(|lane| {
         let memory = lane.take(device, bytes)?;
         // SAFETY: as the caller says; the lane is waited for here or in `with_lane`.
-        unsafe { lane.write(&memory, 0, from, bytes)? };
+        unsafe { lane.write(&memory, 0, from, bytes, &|| device.between(checkpoint))? };
         lane.wait()?;
         Ok(memory)
     })
@@ -27,11 +29,17 @@ pub unsafe fn upload(
 ///
 /// # Safety
 /// `to` is writable for `bytes` bytes until the call returns, and nothing else touches it.
-pub unsafe fn download(memory: &Arc<Memory>, to: *mut u8, bytes: usize) -> Result<(), Error> {
-    memory.device().with_lane(|lane| {
+pub unsafe fn download(
+    memory: &Arc<Memory>,
+    to: *mut u8,
+    bytes: usize,
+    checkpoint: Checkpoint,
+) -> Result<(), Error> {
+    let device = memory.device();
+    device.with_lane(|lane| {
         lane.keep(memory);
         // SAFETY: as the caller says; the lane is waited for here or in `with_lane`.
-        unsafe { lane.read(memory, to, bytes) }
+        unsafe { lane.read(memory, to, bytes, &|| device.between(checkpoint)) }
     })
 }
 
@@ -44,11 +52,13 @@ pub unsafe fn overwrite(
     offset: usize,
     from: *const u8,
     bytes: usize,
+    checkpoint: Checkpoint,
 ) -> Result<(), Error> {
-    memory.device().with_lane(|lane| {
+    let device = memory.device();
+    device.with_lane(|lane| {
         lane.keep(memory);
         // SAFETY: as the caller says; the lane is waited for here or in `with_lane`.
-        unsafe { lane.write(memory, offset, from, bytes)? };
+        unsafe { lane.write(memory, offset, from, bytes, &|| device.between(checkpoint))? };
         lane.wait()
     })
 }

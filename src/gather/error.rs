@@ -18,6 +18,18 @@ pub enum Error {
     OutOfHostMemory { bytes: usize },
     #[error("Expected arrays and device in one place but received {first} and {second}")]
     Apart { first: String, second: String },
+    /// A checkpoint said not to go on.
+    #[error("stopped between two chunks")]
+    Stopped,
     #[error(transparent)]
-    Cuda(#[from] cuda::Error),
+    Cuda(cuda::Error),
+}
+
+impl From<cuda::Error> for Error {
+    fn from(error: cuda::Error) -> Error {
+        match error {
+            cuda::Error::Stopped => Error::Stopped,
+            other => Error::Cuda(other),
+        }
+    }
 }

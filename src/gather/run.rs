@@ -6,16 +6,24 @@ use super::index::{Index, with_index_type};
 use super::plan::{DeviceChoice, Home};
 use super::request::{Input, Output, Request, Shape};
 use super::storage::Storage;
+use crate::checkpoint::Checkpoint;
 use crate::cpu::{self, Scratch, Table};
 use crate::cuda::{self, Device, Gathered, Operand, Rule, Target};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Does what `request` asks for, on the device that its arrays or `choice` lead to. Blocks until it
-/// is done. Gives the result where that is to stay on the device.
-pub fn run(request: &Request, choice: DeviceChoice) -> Result<Option<Storage>, Error> {
+/// is done, or until `checkpoint` says to stop. Gives the result where that is to stay on the device.
+pub fn run(
+    request: &Request,
+    choice: DeviceChoice,
+    checkpoint: Checkpoint,
+) -> Result<Option<Storage>, Error> {
     match Home::of(request, choice)? {
-        Home::Cpu => with_index_type!(request.shape.index_type, I => on_cpu::<I>(request)),
-        Home::Cuda(device) => on_device(request, &device),
+        Home::Cpu => {
+            with_index_type!(request.shape.index_type, I => on_cpu::<I>(request, checkpoint))
+        }
+        Home::Cuda(device) => on_device(request, &device, checkpoint),
     }
 }
 
@@ -29,7 +37,7 @@ fn host_address(input: &Input) -> Option<*const u8> {
     }
 }
 
-fn on_cpu<I: Index>(request: &Request) -> Result<Option<Storage>, Error> {
+fn on_cpu<I: Index>(request: &Request, checkpoint: Checkpoint) -> Result<Option<Storage>, Error> {
     let shape = &request.shape;
     let Shape { row_bytes, length, bounds, fill, .. } = *shape;
     let apart = || Error::Apart { first: "cpu".to_owned(), second: "a CUDA device".to_owned() };
@@ -63,19 +71,55 @@ fn on_cpu<I: Index>(request: &Request) -> Result<Option<Storage>, Error> {
     let place = |i: usize| bounds.place(unsafe { index.read(i) });
 
     if must_stay_untouched {
-        fail_outside(bounds, cpu::first_outside(length, place))?;
+        in_chunks(length, row_bytes, checkpoint, |chunk| {
+            let found = cpu::first_outside(chunk.len(), |i| place(chunk.start + i));
+            fail_outside(bounds, chunk.start, found)
+        })?;
     }
-    let table = Table { source, out, row_bytes, length, fill };
-    // SAFETY: the request's memory is as its shape says, and `place` names only rows below `rows`.
-    fail_outside(bounds, unsafe { cpu::gather(table, place) })?;
+    in_chunks(length, row_bytes, checkpoint, |chunk| {
+        // SAFETY: the request's memory is as its shape says, `place` names only rows below `rows`,
+        // and the chunk is within the result.
+        let found = unsafe {
+            let out = out.add(chunk.start * row_bytes);
+            let table = Table { source, out, row_bytes, length: chunk.len(), fill };
+            cpu::gather(table, |i| place(chunk.start + i))
+        };
+        fail_outside(bounds, chunk.start, found)
+    })?;
     Ok(result)
 }
 
-fn fail_outside<I: Index>(bounds: Bounds, found: Option<(usize, I)>) -> Result<(), Error> {
+/// Bytes of the result that are made between two checkpoints: some ten milliseconds' work.
+const CHUNK_BYTES: usize = 32 << 20;
+
+/// Does `work` for one chunk of `0..length` after the other, with a checkpoint in between.
+fn in_chunks(
+    length: usize,
+    row_bytes: usize,
+    checkpoint: Checkpoint,
+    work: impl Fn(Range<usize>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    // An index costs its read and its miss, however short its row.
+    let rows = (CHUNK_BYTES / row_bytes.max(16)).max(1);
+    for start in (0..length).step_by(rows) {
+        if start > 0 && !checkpoint() {
+            return Err(Error::Stopped);
+        }
+        work(start..length.min(start + rows))?;
+    }
+    Ok(())
+}
+
+/// `found` is a place in a chunk that begins at `start`.
+fn fail_outside<I: Index>(
+    bounds: Bounds,
+    start: usize,
+    found: Option<(usize, I)>,
+) -> Result<(), Error> {
     match found {
         None => Ok(()),
         Some((position, index)) => Err(Error::OutOfRange {
-            position: position as u64,
+            position: (start + position) as u64,
             index: index.into(),
             length: bounds.rows,
         }),
@@ -99,7 +143,11 @@ impl<I: Index> Indices<I> {
     }
 }
 
-fn on_device(request: &Request, device: &Arc<Device>) -> Result<Option<Storage>, Error> {
+fn on_device(
+    request: &Request,
+    device: &Arc<Device>,
+    checkpoint: Checkpoint,
+) -> Result<Option<Storage>, Error> {
     let shape = &request.shape;
     let rule = Rule {
         length: shape.length as u64,
@@ -117,7 +165,7 @@ fn on_device(request: &Request, device: &Arc<Device>) -> Result<Option<Storage>,
         Output::Resident => Target::Device,
     };
     // SAFETY: the request's memory is as its shape says.
-    match unsafe { cuda::gather(device, &rule, &source, &index, &target) }? {
+    match unsafe { cuda::gather(device, &rule, &source, &index, &target, checkpoint) }? {
         Gathered::OnHost => Ok(None),
         Gathered::OnDevice(memory) => Ok(Some(Storage::Device(memory))),
         Gathered::Outside { position, index } => Err(Error::OutOfRange {
@@ -158,7 +206,7 @@ mod tests {
             index: Input::Borrowed(index.as_ptr().cast()),
             out: Output::Host { address: out.as_mut_ptr().cast(), is_callers: true },
         };
-        run(&request, DeviceChoice::Cpu).map(|_| ())
+        run(&request, DeviceChoice::Cpu, &|| true).map(|_| ())
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::error::Error;
 use super::plan::{DeviceChoice, Home};
+use crate::checkpoint::Checkpoint;
 use crate::cpu::Scratch;
 use crate::cuda;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ impl Storage {
         from: *const u8,
         bytes: usize,
         choice: DeviceChoice,
+        checkpoint: Checkpoint,
     ) -> Result<Storage, Error> {
         match Home::of_new(choice)? {
             Home::Cpu => {
@@ -33,7 +35,7 @@ impl Storage {
             }
             // SAFETY: as the caller says.
             Home::Cuda(device) => {
-                Ok(Storage::Device(unsafe { cuda::upload(&device, from, bytes) }?))
+                Ok(Storage::Device(unsafe { cuda::upload(&device, from, bytes, checkpoint) }?))
             }
         }
     }
@@ -64,14 +66,19 @@ impl Storage {
     /// # Safety
     /// `to` is writable for `bytes` bytes until the call returns, and nothing else touches it; the
     /// storage has as many.
-    pub unsafe fn read(&self, to: *mut u8, bytes: usize) -> Result<(), Error> {
+    pub unsafe fn read(
+        &self,
+        to: *mut u8,
+        bytes: usize,
+        checkpoint: Checkpoint,
+    ) -> Result<(), Error> {
         match self {
             // SAFETY: as the caller says.
             Storage::Host(from) => unsafe {
                 std::ptr::copy_nonoverlapping(from.address(), to, bytes);
             },
             // SAFETY: as the caller says.
-            Storage::Device(from) => unsafe { cuda::download(from, to, bytes) }?,
+            Storage::Device(from) => unsafe { cuda::download(from, to, bytes, checkpoint) }?,
         }
         Ok(())
     }
@@ -82,14 +89,20 @@ impl Storage {
     /// # Safety
     /// `from` is readable for `bytes` bytes until the call returns, and the storage has
     /// `offset + bytes`.
-    pub unsafe fn write(&self, offset: usize, from: *const u8, bytes: usize) -> Result<(), Error> {
+    pub unsafe fn write(
+        &self,
+        offset: usize,
+        from: *const u8,
+        bytes: usize,
+        checkpoint: Checkpoint,
+    ) -> Result<(), Error> {
         match self {
             // SAFETY: as the caller says.
             Storage::Host(to) => unsafe {
                 std::ptr::copy(from, to.address().add(offset), bytes);
             },
             // SAFETY: as the caller says.
-            Storage::Device(to) => unsafe { cuda::overwrite(to, offset, from, bytes) }?,
+            Storage::Device(to) => unsafe { cuda::overwrite(to, offset, from, bytes, checkpoint) }?,
         }
         Ok(())
     }
