@@ -55,7 +55,31 @@ export interface DeviceArrayOptions {
    * usable, else the CPU.
    */
   device?: Device | undefined
+  /**
+   * On a CUDA device, `'device'`: in its memory; `'pinned'`: in page-locked memory of the host, of
+   * which each gather reads what it wants over the bus (route `'mapped'`), for an array that the
+   * device has no room for. On the CPU both are native memory. Default `'device'`.
+   */
+  placement?: 'device' | 'pinned' | undefined
 }
+
+/**
+ * A typed array of zeros in page-locked memory, which a GPU reaches at the full speed of the bus: as a
+ * source it is read in place where a gather wants few of its bytes (route `'mapped'`) and copied up
+ * the fastest way otherwise; as an index or `out` it needs no copy in between. Without CUDA, and in
+ * runtimes that take no memory of others (Electron), an ordinary array.
+ *
+ * It comes from a pool, and goes back there some time after nobody can reach it any more. To make
+ * one takes some 0.4 ms a MiB where the pool has none. Its buffer can't be transferred to a worker
+ * on Node 22 and later.
+ *
+ * @param Class A typed-array class, such as `Float32Array`.
+ * @param length Elements.
+ */
+export declare function pinned<C extends Classes<ArrayBuffer>[keyof Classes<ArrayBuffer>]>(
+  Class: new (length: number) => C,
+  length: number,
+): Promise<C>
 
 /**
  * An array that lives where gathers run: in the memory of a CUDA device or, without one, in native
@@ -173,8 +197,9 @@ export interface GatherOptions<
    * `index.length * rowLength` elements, overlapping neither `source` nor `index`. Using one again
    * saves the first touch of fresh memory, which costs more than the gather.
    *
-   * Where an index is out of range, `out` is left as it was. Where the driver fails while it
-   * copies the result back (`ERR_CUDA`), `out` may hold part of it.
+   * Where an index is out of range, `out` is left as it was; one from {@link pinned}, on a CUDA
+   * device, holds the rows of the other indices. Where the driver fails while it copies the result
+   * back (`ERR_CUDA`), `out` may hold part of it.
    */
   out?: O | undefined
   /**
@@ -276,6 +301,8 @@ export interface CudaStatus {
   cudaVersion: string | null
   /** The devices that the driver sees, in its order: `devices[1]` is `'cuda:1'`. */
   devices: Array<CudaDevice>
+  /** What cugather holds of their memory, and of the host's in page-locked form. */
+  memory: MemoryStatus
 }
 
 /**
@@ -293,10 +320,11 @@ export declare function explain<S extends SourceArray, O extends SameClass<S> = 
 export interface Explanation {
   /**
    * `'cpu'`: everything stays in host memory. `'upload'`: the source is copied to the device.
-   * `'resident'`: the source is on the device already. In both, an index that is not there yet is
-   * copied there, and a result that is wanted on the host is copied back.
+   * `'resident'`: the source is on the device already. `'mapped'`: the source is in page-locked
+   * memory, and the device reads what it wants of it over the bus. In these three an index that
+   * is not on the device goes there, and a result that is wanted on the host comes back.
    */
-  route: 'cpu' | 'upload' | 'resident'
+  route: 'cpu' | 'upload' | 'resident' | 'mapped'
   /** As the option `device` takes it: `'cpu'`, `'cuda:0'`, … */
   device: 'cpu' | `cuda:${number}`
   /** Bytes that would cross the bus to the device. */
@@ -304,3 +332,33 @@ export interface Explanation {
   /** Bytes that would cross the bus from the device. */
   bytesFromDevice: number
 }
+
+/** In bytes. */
+export interface HeldMemory {
+  /**
+   * The most that is kept idle for the next call, see {@link setMemoryLimits}; `null` as long as
+   * none was set and no device was used: an eighth of the device's memory then.
+   */
+  limit: number | null
+  /** Kept idle. */
+  kept: number
+  /** In arrays and running calls. */
+  used: number
+}
+
+/** Memory that cugather holds, of this process and for all of its threads. */
+export interface MemoryStatus {
+  /** On all devices together; the limit is for each. */
+  deviceBytes: HeldMemory
+  /** Page-locked on the host. */
+  pinnedBytes: HeldMemory
+}
+
+/**
+ * Sets how much idle memory is kept for the next call, and frees what is beyond. Memory that arrays
+ * and running calls use does not count. For every thread of the process; {@link cudaStatus} shows
+ * the limits, and what is kept and used.
+ *
+ * Rejects with a RangeError for a number that is no size, a TypeError for what is no number.
+ */
+export declare function setMemoryLimits(limits: { deviceBytes?: number | undefined; pinnedBytes?: number | undefined }): Promise<void>

@@ -6,8 +6,10 @@ export type {
   Explanation,
   GatherOptions,
   GatherResult,
+  HeldMemory,
   IndexArray,
+  MemoryStatus,
   SameClass,
   SourceArray,
 } from './binding.js'
-export { cudaGather, cudaStatus, DeviceArray, explain } from './binding.js'
+export { cudaGather, cudaStatus, DeviceArray, explain, pinned, setMemoryLimits } from './binding.js'

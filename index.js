@@ -1,6 +1,6 @@
 'use strict'
 
-const { isPromise, isSharedArrayBuffer } = require('node:util/types')
+const { isArrayBuffer, isPromise, isSharedArrayBuffer } = require('node:util/types')
 const binding = require('./load.js')
 
 // This realm's classes, by Node-API's numbers (CLASSES in src/binding/typed_array.rs): under Jest
@@ -102,6 +102,14 @@ const explain = (source, index, options) =>
 
 const cudaStatus = () => settled(() => binding.cudaStatus())
 
+const setMemoryLimits = (limits) => settled(() => binding.setMemoryLimits(limits))
+
+const pinned = async (Class, length) => {
+  const start = () => binding.pinned(Class, classes.indexOf(Class), length, create, bufferKind)
+  const made = await settled(start)
+  return isArrayBuffer(made) ? new Class(made, 0, length) : made
+}
+
 class DeviceArray {
   #array
 
@@ -174,4 +182,4 @@ class DeviceArray {
   }
 }
 
-module.exports = { cudaGather, cudaStatus, DeviceArray, explain }
+module.exports = { cudaGather, cudaStatus, DeviceArray, explain, pinned, setMemoryLimits }

@@ -209,7 +209,7 @@ test('options and arguments that make no array', async (t) => {
   await refused(
     DeviceArray.from(f32(1), { mode: 'wrap' }),
     'ERR_INVALID_ARG_VALUE',
-    "Unknown option 'mode'; the options are rowLength, device",
+    "Unknown option 'mode'; the options are rowLength, device, placement",
   )
   await refused(DeviceArray.from(f32(1), { device: 'cuda:77' }), 'ERR_CUDA_UNAVAILABLE')
   const array = await DeviceArray.from(f32(1))

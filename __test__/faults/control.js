@@ -8,9 +8,19 @@ const FUNCTIONS = fs
   .readFileSync(path.join(__dirname, 'driver', 'functions.h'), 'utf8')
   .match(/(?<=^FUNCTION\()\w+/gm)
 
-const SIZE = 352
-const CALLS_AT = 96
-const ALIVE = ['allocations', 'bytes', 'streams', 'events', 'contexts', 'modules', 'pending']
+const SIZE = 368
+const CALLS_AT = 112
+const ALIVE = [
+  'allocations',
+  'bytes',
+  'pageLocked',
+  'pageLockedBytes',
+  'streams',
+  'events',
+  'contexts',
+  'modules',
+  'pending',
+]
 
 class Control {
   /** The block in the file that CUGATHER_STAND_IN names to this process. */

@@ -4,6 +4,7 @@ use super::arguments::{Arguments, Array, Memories};
 use super::failure::Failure;
 use super::task::{GatherTask, Reference, begin, hold, taken};
 use super::typed_array::{Memory, Realm};
+use crate::cuda::Lent;
 use crate::gather::{Input, Output, Request};
 use napi::Env;
 use napi::bindgen_prelude::{FnArgs, Function, Unknown};
@@ -67,9 +68,12 @@ fn prepare<'env>(call: Arguments<'env>, realm: &Realm<'env>) -> Result<GatherTas
     let memory = Memories::of(&call, result.as_ref())?;
     let mut held = Vec::new();
     let out = match (&result, memory.result) {
-        (Some(result), Some(Memory { address, .. })) => {
+        (Some(result), Some(Memory { address, bytes })) => {
             held.push(hold(result.value)?);
-            Output::Host { address, is_callers }
+            match Lent::at(address, bytes).filter(|_| is_callers) {
+                Some(lent) => Output::Pinned(address, lent),
+                None => Output::Host { address, is_callers },
+            }
         }
         _ => Output::Resident,
     };

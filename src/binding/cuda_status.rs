@@ -2,7 +2,9 @@
 
 use super::failure::Failure;
 use super::task::caught;
-use crate::cuda::{Driver, Properties, driver};
+use crate::cuda::{
+    Driver, Properties, Usage, device_usages, driver, kept_limit, page_locked_usage,
+};
 use napi::bindgen_prelude::AsyncTask;
 use napi::{Env, Task};
 use napi_derive::napi;
@@ -21,6 +23,29 @@ pub struct CudaStatus {
     pub cuda_version: Option<String>,
     /// The devices that the driver sees, in its order: `devices[1]` is `'cuda:1'`.
     pub devices: Vec<CudaDevice>,
+    /// What cugather holds of their memory, and of the host's in page-locked form.
+    pub memory: MemoryStatus,
+}
+
+/// Memory that cugather holds, of this process and for all of its threads.
+#[napi(object)]
+pub struct MemoryStatus {
+    /// On all devices together; the limit is for each.
+    pub device_bytes: HeldMemory,
+    /// Page-locked on the host.
+    pub pinned_bytes: HeldMemory,
+}
+
+/// In bytes.
+#[napi(object, use_nullable = true)]
+pub struct HeldMemory {
+    /// The most that is kept idle for the next call, see {@link setMemoryLimits}; `null` as long as
+    /// none was set and no device was used: an eighth of the device's memory then.
+    pub limit: Option<f64>,
+    /// Kept idle.
+    pub kept: f64,
+    /// In arrays and running calls.
+    pub used: f64,
 }
 
 /// A CUDA device.
@@ -75,6 +100,7 @@ fn status() -> CudaStatus {
         driver_version: driver_version(),
         cuda_version: None,
         devices: Vec::new(),
+        memory: memory(),
     };
     // Device 0 alone decides, as it does for a gather that names no device.
     match driver().and_then(|driver| Ok((driver, driver.device(0)?))) {
@@ -86,7 +112,24 @@ fn status() -> CudaStatus {
         status.cuda_version = Some(format!("{major}.{minor}"));
         status.devices = (0..driver.device_count()).map(|n| describe(driver, n)).collect();
     }
+    // After device 0 is made, whose limit it is to show.
+    status.memory = memory();
     status
+}
+
+fn memory() -> MemoryStatus {
+    let held = |limit: Option<usize>, kept: usize, used: usize| HeldMemory {
+        limit: limit.map(|bytes| bytes as f64),
+        kept: kept as f64,
+        used: used as f64,
+    };
+    let devices = device_usages();
+    let sum = |of: fn(&Usage) -> usize| devices.iter().map(of).sum();
+    let pinned = page_locked_usage();
+    MemoryStatus {
+        device_bytes: held(kept_limit(&devices), sum(|of| of.kept), sum(|of| of.used)),
+        pinned_bytes: held(Some(pinned.limit), pinned.kept, pinned.used),
+    }
 }
 
 fn describe(driver: &Driver, ordinal: usize) -> CudaDevice {

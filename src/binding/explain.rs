@@ -3,7 +3,8 @@
 use super::arguments::{Arguments, Array, Memories};
 use super::failure::Failure;
 use super::task::{begin, caught};
-use super::typed_array::Realm;
+use super::typed_array::{Memory, Realm};
+use crate::cuda::Lent;
 use crate::gather::{DeviceChoice, Input, Output, Request, Route};
 use napi::bindgen_prelude::{FnArgs, Function, Unknown};
 use napi::{Env, Task};
@@ -13,9 +14,10 @@ use napi_derive::napi;
 #[napi(object)]
 pub struct Explanation {
     /// `'cpu'`: everything stays in host memory. `'upload'`: the source is copied to the device.
-    /// `'resident'`: the source is on the device already. In both, an index that is not there yet is
-    /// copied there, and a result that is wanted on the host is copied back.
-    #[napi(ts_type = "'cpu' | 'upload' | 'resident'")]
+    /// `'resident'`: the source is on the device already. `'mapped'`: the source is in page-locked
+    /// memory, and the device reads what it wants of it over the bus. In these three an index that
+    /// is not on the device goes there, and a result that is wanted on the host comes back.
+    #[napi(ts_type = "'cpu' | 'upload' | 'resident' | 'mapped'")]
     pub route: String,
     /// As the option `device` takes it: `'cpu'`, `'cuda:0'`, …
     #[napi(ts_type = "'cpu' | `cuda:${number}`")]
@@ -55,8 +57,8 @@ pub fn explain<'env>(
         let nowhere = std::ptr::null_mut();
         let request = Request {
             shape: call.shape,
-            source: input(call.source),
-            index: input(call.index),
+            source: input(call.source)?,
+            index: input(call.index)?,
             out: match call.stays {
                 true => Output::Resident,
                 false => Output::Host { address: nowhere, is_callers: false },
@@ -68,11 +70,17 @@ pub fn explain<'env>(
 }
 
 /// An input whose route is asked for, and which is not read.
-fn input(array: Array) -> Input {
-    match array {
-        Array::Host(_) => Input::Borrowed(std::ptr::null()),
+fn input(array: Array) -> Result<Input, Failure> {
+    Ok(match array {
+        Array::Host(view) => {
+            let Memory { address, bytes } = view.memory()?;
+            match Lent::at(address, bytes) {
+                Some(lent) => Input::Pinned(address, lent),
+                None => Input::Borrowed(address),
+            }
+        }
         Array::Resident(storage, _) => Input::Resident(storage),
-    }
+    })
 }
 
 struct ExplainTask {

@@ -3,13 +3,13 @@
 use super::describe::{Text, describe};
 use super::failure::Failure;
 use super::typed_array::{Class, Memory, Realm};
-use crate::gather::{DeviceChoice, Dtype, Mode};
+use crate::gather::{DeviceChoice, Dtype, Mode, Placement};
 use napi::bindgen_prelude::{BigInt, FromNapiValue, JsObjectValue, Object, Unknown};
 use napi::{JsValue, KeyCollectionMode, KeyConversion, KeyFilter, ValueType, sys};
 
 const NAMES: [&str; 7] =
     ["mode", "fillValue", "wrapNegative", "rowLength", "out", "device", "result"];
-const CREATION_NAMES: [&str; 2] = ["rowLength", "device"];
+const CREATION_NAMES: [&str; 3] = ["rowLength", "device", "placement"];
 
 const MODES: [(&str, Mode); 4] =
     [("raise", Mode::Raise), ("wrap", Mode::Wrap), ("clip", Mode::Clip), ("fill", Mode::Fill)];
@@ -34,6 +34,7 @@ pub struct Options<'env> {
 pub struct CreationOptions {
     pub row_length: usize,
     pub device: DeviceChoice,
+    pub placement: Placement,
 }
 
 impl CreationOptions {
@@ -42,6 +43,29 @@ impl CreationOptions {
         Ok(CreationOptions {
             device: given.device()?.map_or_else(|| read_default(default_device), Ok)?,
             row_length: given.get("rowLength")?.map_or(Ok(1), read_row_length)?,
+            placement: given.get("placement")?.map_or(Ok(Placement::Device), read_placement)?,
+        })
+    }
+}
+
+/// The limits of `setMemoryLimits`, in bytes; one that is not given stays as it is.
+pub struct MemoryLimits {
+    pub device_bytes: Option<usize>,
+    pub pinned_bytes: Option<usize>,
+}
+
+impl MemoryLimits {
+    pub fn read(limits: Unknown) -> Result<MemoryLimits, Failure> {
+        if limits.get_type()? == ValueType::Undefined {
+            return Err(Failure::invalid_type("limits", "an object", describe(limits)));
+        }
+        let given = Given::read(limits, &["deviceBytes", "pinnedBytes"])?;
+        let limit = |name| -> Result<Option<usize>, Failure> {
+            given.get(name)?.map(|value| read_integer(value, name, 0, (1 << 53) - 1)).transpose()
+        };
+        Ok(MemoryLimits {
+            device_bytes: limit("deviceBytes")?,
+            pinned_bytes: limit("pinnedBytes")?,
         })
     }
 }
@@ -173,15 +197,7 @@ fn read_string(value: Unknown, name: &'static str, expected: &str) -> Result<Tex
 }
 
 fn read_mode(value: Unknown) -> Result<Mode, Failure> {
-    const EXPECTED: &str = "'raise', 'wrap', 'clip' or 'fill'";
-    let given = read_string(value, "mode", EXPECTED)?;
-    let known = MODES.iter().find(|(name, _)| given.is(name));
-    known.map(|&(_, mode)| mode).ok_or_else(|| {
-        Failure::InvalidValue(format!(
-            "Expected {EXPECTED} for mode but received {}",
-            describe(value)
-        ))
-    })
+    read_one_of(value, "mode", "'raise', 'wrap', 'clip' or 'fill'", &MODES)
 }
 
 fn read_device(value: Unknown, name: &'static str) -> Result<DeviceChoice, Failure> {
@@ -210,16 +226,34 @@ fn parse_device(name: &str) -> Option<DeviceChoice> {
 }
 
 fn read_result(value: Unknown) -> Result<bool, Failure> {
-    const EXPECTED: &str = "'host' or 'device'";
-    let given = read_string(value, "result", EXPECTED)?;
-    match given.whole() {
-        Some("host") => Ok(false),
-        Some("device") => Ok(true),
-        _ => Err(Failure::InvalidValue(format!(
-            "Expected {EXPECTED} for result but received {}",
+    read_one_of(value, "result", "'host' or 'device'", &[("host", false), ("device", true)])
+}
+
+fn read_placement(value: Unknown) -> Result<Placement, Failure> {
+    let known = [("device", Placement::Device), ("pinned", Placement::Pinned)];
+    read_one_of(value, "placement", "'device' or 'pinned'", &known)
+}
+
+/// What the string in `value` stands for among those that are known.
+fn read_one_of<T: Copy>(
+    value: Unknown,
+    name: &'static str,
+    expected: &str,
+    known: &[(&str, T)],
+) -> Result<T, Failure> {
+    let given = read_string(value, name, expected)?;
+    let found = known.iter().find(|(name, _)| given.is(name));
+    found.map(|&(_, meaning)| meaning).ok_or_else(|| {
+        Failure::InvalidValue(format!(
+            "Expected {expected} for {name} but received {}",
             describe(value)
-        ))),
-    }
+        ))
+    })
+}
+
+/// The length of an array that is to be made.
+pub fn read_length(value: Unknown) -> Result<usize, Failure> {
+    read_integer(value, "length", 0, (1 << 53) - 1)
 }
 
 /// An offset into an array of `length` elements.

@@ -5,7 +5,7 @@ use super::failure::Failure;
 use super::options::CreationOptions;
 use super::task::{Reference, begin, caught, hold, taken};
 use super::typed_array::{Class, Memory, Realm, View};
-use crate::gather::{self, DeviceChoice, Input, Storage};
+use crate::gather::{self, DeviceChoice, Input, Placement, Storage};
 use napi::bindgen_prelude::{
     ClassInstance, FnArgs, FromNapiValue, Function, JavaScriptClassExt, ObjectFinalize, TypeTag,
     Unknown,
@@ -155,11 +155,7 @@ impl HostInput {
     }
 
     fn address(&self) -> *const u8 {
-        match &self.0 {
-            Input::Borrowed(address) => *address,
-            Input::Copied(copy) => copy.address(),
-            Input::Resident(_) => unreachable!("made of a view of the host"),
-        }
+        self.0.host_address().expect("made of a view of the host")
     }
 }
 
@@ -184,6 +180,7 @@ pub fn create_resident<'env>(
             from: HostInput::of(&view, &mut held)?,
             kind: Kind { class: view.class, length: view.length, row_length },
             device: options.device,
+            placement: options.placement,
             held,
         })
     };
@@ -194,6 +191,7 @@ struct CreateTask {
     from: HostInput,
     kind: Kind,
     device: DeviceChoice,
+    placement: Placement,
     held: Vec<Reference>,
 }
 
@@ -205,7 +203,7 @@ impl<'env> ScopedTask<'env> for CreateTask {
         Ok(caught(|| {
             let (address, bytes) = (self.from.address(), self.from.1);
             // SAFETY: the memory is our own copy, or that of a view that is held.
-            unsafe { Storage::copy_of(address, bytes, self.device, &|| true) }
+            unsafe { Storage::copy_of(address, bytes, self.device, self.placement, &|| true) }
                 .map_err(Failure::Gather)
         }))
     }

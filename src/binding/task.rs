@@ -4,6 +4,7 @@ use super::failure::Failure;
 use super::resident_array::{Kind, ResidentArray};
 use super::typed_array::{Memory, View};
 use crate::cpu::Scratch;
+use crate::cuda::Lent;
 use crate::gather::{self, DeviceChoice, Input, Request, Storage};
 use napi::bindgen_prelude::{FromNapiValue, Unknown};
 use napi::{Env, JsValue, ScopedTask, UnknownRef};
@@ -45,7 +46,10 @@ pub fn taken(
     let Memory { address, bytes } = memory;
     if bytes > COPIED_BYTES && (address as usize).is_multiple_of(alignment) {
         held.push(hold(view.value)?);
-        return Ok(Input::Borrowed(address));
+        return Ok(match Lent::at(address, bytes) {
+            Some(lent) => Input::Pinned(address, lent),
+            None => Input::Borrowed(address),
+        });
     }
     // SAFETY: the memory was just looked up, on the thread that owns it.
     let copy = unsafe { Scratch::copy_of(address, bytes) };

@@ -35,6 +35,18 @@ impl Class {
         Some((info.class, info.length))
     }
 
+    /// The class whose constructor is `value`: index.js has found its number, or -1.
+    pub fn numbered(number: i32, value: Unknown) -> Result<Class, Failure> {
+        match usize::try_from(number) {
+            Ok(number) if number < CLASSES.len() => Ok(Class(number)),
+            _ => Err(Failure::invalid_type(
+                "Class",
+                "a typed-array class, such as Float32Array,",
+                describe(value),
+            )),
+        }
+    }
+
     pub fn name(self) -> &'static str {
         CLASSES[self.0].0
     }

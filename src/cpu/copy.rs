@@ -2,7 +2,6 @@
 //! memory, which costs most, is shared out too.
 
 use super::threads;
-use rayon::prelude::*;
 
 /// Bytes that one thread copies at a time; what is not more is copied by the calling thread.
 const PIECE_BYTES: usize = 256 << 10;
@@ -11,28 +10,41 @@ const PIECE_BYTES: usize = 256 << 10;
 /// `from` is readable and `to` writable for `bytes` bytes, and they don't overlap. Others may write
 /// to `from` meanwhile: what is copied is then old or new.
 pub unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
-    /// Addresses that threads may share, each for its own piece.
-    #[derive(Clone, Copy)]
-    struct Addresses(*const u8, *mut u8);
-    // SAFETY: the pieces don't overlap.
-    unsafe impl Send for Addresses {}
-    unsafe impl Sync for Addresses {}
-
     let addresses = Addresses(from, to);
-    let piece = move |p: usize| {
+    in_pieces(bytes, move |at, size| {
         let Addresses(from, to) = { addresses };
-        let at = p * PIECE_BYTES;
         // SAFETY: as the caller says.
-        unsafe {
-            let size = PIECE_BYTES.min(bytes - at);
-            std::ptr::copy_nonoverlapping(from.add(at), to.add(at), size);
-        }
-    };
-    let pieces = bytes.div_ceil(PIECE_BYTES);
-    match threads::pool().filter(|_| pieces > 1) {
-        Some(pool) => pool.install(|| (0..pieces).into_par_iter().for_each(piece)),
-        None => (0..pieces).for_each(piece),
-    }
+        unsafe { std::ptr::copy_nonoverlapping(from.add(at), to.add(at), size) };
+    });
+}
+
+/// Sets `bytes` bytes to 0.
+///
+/// # Safety
+/// `to` is writable for `bytes` bytes, which nothing else touches.
+pub unsafe fn zero(to: *mut u8, bytes: usize) {
+    let addresses = Addresses(to, to);
+    in_pieces(bytes, move |at, size| {
+        let Addresses(_, to) = { addresses };
+        // SAFETY: as the caller says.
+        unsafe { to.add(at).write_bytes(0, size) };
+    });
+}
+
+/// Addresses that threads may share, each for its own piece.
+#[derive(Clone, Copy)]
+struct Addresses(*const u8, *mut u8);
+
+// SAFETY: the pieces don't overlap.
+unsafe impl Send for Addresses {}
+unsafe impl Sync for Addresses {}
+
+/// Does `work` for every piece of `bytes` bytes, given where it begins and its size.
+fn in_pieces(bytes: usize, work: impl Fn(usize, usize) + Sync + Send) {
+    threads::map(bytes.div_ceil(PIECE_BYTES), |piece| {
+        let at = piece * PIECE_BYTES;
+        work(at, PIECE_BYTES.min(bytes - at));
+    });
 }
 
 #[cfg(test)]

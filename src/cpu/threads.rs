@@ -1,5 +1,6 @@
 //! The threads that share out a gather.
 
+use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::OnceLock;
 use std::thread::available_parallelism;
@@ -18,4 +19,14 @@ pub fn pool() -> Option<&'static ThreadPool> {
         .ok()?;
     // Two first calls may both have come this far; one pool is kept, the other's threads end.
     Some(POOL.get_or_init(|| pool))
+}
+
+/// What `work` gives for each of `0..count`, in their order, worked out by all threads. A single one
+/// is not worth a thread.
+pub fn map<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
+    // Asked for only where there is more than one, since it starts the threads.
+    match (count > 1).then(pool).flatten() {
+        Some(pool) => pool.install(|| (0..count).into_par_iter().map(work).collect()),
+        None => (0..count).map(work).collect(),
+    }
 }

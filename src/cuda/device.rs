@@ -3,10 +3,27 @@
 use super::error::{During, Error};
 use super::kernels::Kernels;
 use super::lane::Lane;
-use super::memory::Pool;
+use super::page_locked::{self, PageLocked};
+use super::pool::{Kind, Pool, Usage};
 use crate::checkpoint::Checkpoint;
 use cudarc::driver::{result, sys};
 use std::sync::{Mutex, OnceLock};
+
+/// Bytes of idle blocks that a device keeps, unless the process asks for another limit: an eighth of
+/// its memory.
+const KEPT_SHARE: usize = 8;
+
+/// The limit that the process has asked for, for devices that are used later.
+static KEPT_LIMIT: Mutex<Option<usize>> = Mutex::new(None);
+
+pub(super) fn kept_limit() -> Option<usize> {
+    *KEPT_LIMIT.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Sets how many bytes of idle blocks every device keeps that is not in use yet.
+pub(super) fn set_kept_limit(bytes: usize) {
+    *KEPT_LIMIT.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(bytes);
+}
 
 pub struct Device {
     ordinal: usize,
@@ -35,7 +52,8 @@ impl Device {
             // SAFETY: the context was just retained.
             unsafe { result::ctx::set_current(context) }.during("cuCtxSetCurrent")?;
             let (_free, total) = result::mem_get_info().during("cuMemGetInfo")?;
-            Ok((Kernels::load()?, Pool::new(total)))
+            let limit = kept_limit().unwrap_or(total / KEPT_SHARE);
+            Ok((Kernels::load()?, Pool::new(Kind::Device, limit)))
         };
         let (kernels, pool) = load().inspect_err(|_| {
             // SAFETY: as retained above; nothing uses it, and this thread is taken off it.
@@ -76,13 +94,33 @@ impl Device {
         self.make_current().inspect_err(|error| self.check(error, self.make_current()))?;
         let result = match self.attempt(&work) {
             Err(error) if error.is_out_of_memory() => {
-                self.pool.release();
+                self.release();
                 self.attempt(&work)
             }
             other => other,
         };
         self.pool.trim();
+        page_locked::POOL.trim();
         result
+    }
+
+    /// A block of page-locked memory, which belongs to no device; this one's context serves to ask
+    /// for it.
+    pub(super) fn with_page_locked(&self, bytes: usize) -> Result<PageLocked, Error> {
+        self.usable()?;
+        self.make_current()?;
+        match PageLocked::new(bytes) {
+            Err(error) if error.is_out_of_memory() => {
+                self.release();
+                PageLocked::new(bytes)
+            }
+            other => other,
+        }
+    }
+
+    fn release(&self) {
+        self.pool.release();
+        page_locked::POOL.release();
     }
 
     /// What a lane's work does between its chunks: asks whether to go on, and comes back to this
@@ -129,11 +167,23 @@ impl Device {
         })
     }
 
-    /// Frees what the pool holds beyond its limit.
+    /// Frees what the pools hold beyond their limits.
     pub fn trim(&self) {
         if self.usable().is_ok() && self.make_current().is_ok() {
             self.pool.trim();
+            page_locked::POOL.trim();
         }
+    }
+
+    /// Sets how many bytes of idle blocks the device keeps, and frees what is beyond.
+    pub(super) fn set_kept_limit(&self, bytes: usize) {
+        self.pool.set_limit(bytes);
+        self.trim();
+    }
+
+    /// Bytes of the device in our blocks.
+    pub fn usage(&self) -> Usage {
+        self.pool.usage()
     }
 
     fn idle_lanes(&self) -> std::sync::MutexGuard<'_, Vec<Lane>> {

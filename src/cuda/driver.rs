@@ -19,8 +19,14 @@ type Slot = Option<Result<Arc<Device>, Error>>;
 /// The driver, or why there is none. Found out once a process: a machine does not grow a GPU, and
 /// a failed search is not repeated at each call.
 pub fn driver() -> Result<&'static Driver, Error> {
-    static DRIVER: OnceLock<Result<Driver, Error>> = OnceLock::new();
     DRIVER.get_or_init(Driver::load).as_ref().map_err(Clone::clone)
+}
+
+static DRIVER: OnceLock<Result<Driver, Error>> = OnceLock::new();
+
+/// The driver if a call has used it already; loads nothing.
+pub(super) fn loaded() -> Option<&'static Driver> {
+    DRIVER.get()?.as_ref().ok()
 }
 
 /// Every driver function that this crate calls, under the name it has in the library. cudarc
@@ -51,12 +57,12 @@ const FUNCTIONS: &[&str] = &[
     "cuMemcpyDtoDAsync_v2",
     "cuMemcpyDtoHAsync_v2",
     "cuMemcpyHtoDAsync_v2",
-    "cuMemsetD8Async",
     "cuModuleGetFunction",
     "cuModuleLoadData",
     "cuModuleUnload",
     "cuStreamCreate",
     "cuStreamDestroy_v2",
+    "cuStreamQuery",
 ];
 
 impl Driver {
@@ -113,6 +119,11 @@ impl Driver {
             },
         };
         made.and_then(|device| device.usable().map(|()| device))
+    }
+
+    /// The devices that calls have used already; makes nothing.
+    pub fn devices_in_use(&self) -> impl Iterator<Item = Arc<Device>> {
+        (0..self.devices.len()).filter_map(|ordinal| self.device_in_use(ordinal))
     }
 
     /// Device `ordinal` if a call has used it already; makes nothing.

@@ -17,6 +17,8 @@ pub enum Error {
         /// Free and total bytes of the device after the failure, where it could say.
         available: Option<(usize, usize)>,
     },
+    #[error("the driver could not page-lock {requested} more bytes of host memory")]
+    OutOfPageLockedMemory { requested: usize },
     /// A checkpoint said not to go on.
     #[error("stopped between two chunks")]
     Stopped,
@@ -43,7 +45,9 @@ impl Error {
         const CUDA_ERROR_OUT_OF_MEMORY: u32 = sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY as u32;
         matches!(
             self,
-            Error::OutOfMemory { .. } | Error::Driver { code: CUDA_ERROR_OUT_OF_MEMORY, .. }
+            Error::OutOfMemory { .. }
+                | Error::OutOfPageLockedMemory { .. }
+                | Error::Driver { code: CUDA_ERROR_OUT_OF_MEMORY, .. }
         )
     }
 }

@@ -36,6 +36,11 @@ impl Rule {
     pub fn index_size(&self) -> usize {
         1 << (self.index_type / 2)
     }
+
+    /// Whether a row is one access, so that one thread alone reads its index.
+    pub fn has_single_accesses(&self, source: sys::CUdeviceptr, out: sys::CUdeviceptr) -> bool {
+        self.row_bytes >> access_width(self.row_bytes | source | out) == 1
+    }
 }
 
 /// Where a gather reads and writes on the device.
@@ -106,7 +111,7 @@ impl Kernels {
     /// Starts the gather on `stream`. `first_outside` must have been set to its greatest value.
     ///
     /// # Safety
-    /// The addresses hold what `rule` says of them until the stream has been waited for, and `out`
+    /// The addresses, of the device or of page-locked memory, hold what `rule` says of them until the stream has been waited for, and `out`
     /// overlaps none of the others. `rule.length` and `rule.row_bytes` are not 0, and their
     /// product is below 2^63.
     pub unsafe fn launch(

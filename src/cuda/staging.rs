@@ -5,6 +5,7 @@
 //! another. Measured on an H200: 512 MiB up in 12 ms, against 60 ms for one plain copy.
 
 use super::error::{During, Error};
+use super::page_locked::PageLocked;
 use crate::cpu;
 use cudarc::driver::{result, sys};
 
@@ -15,9 +16,10 @@ const SLOT_BYTES: usize = 16 << 20;
 /// The least that a slot is used for: to wait for a piece costs as much as to move some MiB.
 const LEAST_BYTES: usize = 4 << 20;
 
-/// A ring of page-locked slots. It belongs to a lane, whose stream all of its copies are on.
+/// A ring of page-locked slots. It belongs to a lane, whose stream all of its copies are on; its
+/// memory it has while a job needs it.
 pub struct Ring {
-    memory: *mut u8,
+    memory: Option<PageLocked>,
     slots: [Slot; SLOTS],
 }
 
@@ -48,38 +50,46 @@ impl Slot {
 impl Ring {
     /// The device's context is current.
     pub fn new() -> Result<Ring, Error> {
-        // Cached, since the CPU reads it too.
-        // SAFETY: the size is not 0.
-        let memory: *mut u8 =
-            unsafe { result::malloc_host(SLOTS * SLOT_BYTES, sys::CU_MEMHOSTALLOC_PORTABLE) }
-                .during("cuMemHostAlloc")?
-                .cast();
         let flags = sys::CUevent_flags::CU_EVENT_BLOCKING_SYNC;
         let mut events = Vec::new();
         for _ in 0..SLOTS {
             match result::event::create(flags).during("cuEventCreate") {
                 Ok(event) => events.push(event),
                 Err(error) => {
-                    // SAFETY: nothing has been begun with any of them.
-                    unsafe {
-                        for event in events {
-                            let _ = result::event::destroy(event);
-                        }
-                        let _ = result::free_host(memory.cast());
+                    for event in events {
+                        // SAFETY: nothing has been begun with it.
+                        let _ = unsafe { result::event::destroy(event) };
                     }
                     return Err(error);
                 }
             }
         }
         let slots = std::array::from_fn(|i| Slot { copied: events[i], is_used: false });
-        Ok(Ring { memory, slots })
+        Ok(Ring { memory: None, slots })
     }
 
-    /// The slot for piece `piece`, and its memory.
+    /// Gives the ring its memory, where it has none. A context is current.
+    pub fn fill(&mut self) -> Result<(), Error> {
+        if self.memory.is_none() {
+            self.memory = Some(PageLocked::new(SLOTS * SLOT_BYTES)?);
+        }
+        Ok(())
+    }
+
+    /// Lets the ring's memory go. Nothing runs on its stream any more.
+    pub fn empty(&mut self) {
+        self.memory = None;
+        for slot in &mut self.slots {
+            slot.is_used = false;
+        }
+    }
+
+    /// The slot for piece `piece`, and its memory; the ring was filled.
     fn slot(&mut self, piece: usize) -> (&mut Slot, *mut u8) {
         let i = piece % SLOTS;
+        let memory = self.memory.as_ref().expect("a ring is filled before it is used").address();
         // SAFETY: the memory holds every slot.
-        (&mut self.slots[i], unsafe { self.memory.add(i * SLOT_BYTES) })
+        (&mut self.slots[i], unsafe { memory.add(i * SLOT_BYTES) })
     }
 
     /// Copies `bytes` bytes up. The last of them may still be on their way from the ring when this
@@ -115,28 +125,6 @@ impl Ring {
             slot.record(stream)?;
         }
         Ok(())
-    }
-
-    /// Begins a copy of `bytes` bytes down to the ring, where that has room for all of them at once:
-    /// they are there once the stream has been waited for, and until the ring is used again.
-    pub fn begin_download(
-        &mut self,
-        from: sys::CUdeviceptr,
-        bytes: usize,
-        stream: sys::CUstream,
-    ) -> Result<Option<*const u8>, Error> {
-        if bytes > SLOT_BYTES {
-            return Ok(None);
-        }
-        // The last slot: an upload of few pieces did not come so far.
-        let (slot, memory) = self.slot(SLOTS - 1);
-        slot.wait()?;
-        // SAFETY: the slot is free and has room.
-        unsafe { sys::cuMemcpyDtoHAsync_v2(memory.cast(), from, bytes, stream) }
-            .result()
-            .during("cuMemcpyDtoHAsync")?;
-        slot.record(stream)?;
-        Ok(Some(memory))
     }
 
     /// Copies `bytes` bytes down, and waits for them. `between` is called before each piece but the

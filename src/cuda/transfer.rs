@@ -14,12 +14,19 @@ pub unsafe fn upload(
     device: &Arc<Device>,
     from: *const u8,
     bytes: usize,
+    is_page_locked: bool,
     checkpoint: Checkpoint,
 ) -> Result<Arc<Memory>, Error> {
     device.with_lane(|lane| {
         let memory = lane.take(device, bytes)?;
+        let between = || device.between(checkpoint);
         // SAFETY: as the caller says; the lane is waited for here or in `with_lane`.
-        unsafe { lane.write(&memory, 0, from, bytes, &|| device.between(checkpoint))? };
+        unsafe {
+            match is_page_locked {
+                true => lane.write_page_locked(&memory, 0, from, bytes, &between)?,
+                false => lane.write(&memory, 0, from, bytes, &between)?,
+            }
+        }
         lane.wait()?;
         Ok(memory)
     })
@@ -37,7 +44,6 @@ pub unsafe fn download(
 ) -> Result<(), Error> {
     let device = memory.device();
     device.with_lane(|lane| {
-        lane.keep(memory);
         // SAFETY: as the caller says; the lane is waited for here or in `with_lane`.
         unsafe { lane.read(memory, to, bytes, &|| device.between(checkpoint)) }
     })
@@ -56,7 +62,6 @@ pub unsafe fn overwrite(
 ) -> Result<(), Error> {
     let device = memory.device();
     device.with_lane(|lane| {
-        lane.keep(memory);
         // SAFETY: as the caller says; the lane is waited for here or in `with_lane`.
         unsafe { lane.write(memory, offset, from, bytes, &|| device.between(checkpoint))? };
         lane.wait()

@@ -2,6 +2,7 @@
 //! arrays that live where gathers run, the route of a gather, and the way along it.
 
 mod bounds;
+mod chunks;
 mod dtype;
 mod error;
 mod index;
@@ -17,4 +18,4 @@ pub use index::IndexType;
 pub use plan::{DeviceChoice, Route};
 pub use request::{Input, Output, Request, Shape, ShapeError, result_length, rows_of};
 pub use run::run;
-pub use storage::Storage;
+pub use storage::{Placement, Storage};

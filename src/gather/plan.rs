@@ -1,7 +1,8 @@
 //! Where a gather runs, and what crosses the bus for it.
 
 use super::error::Error;
-use super::request::{Input, Output, Request};
+use super::request::{Input, Output, Request, Shape};
+use super::storage::Storage;
 use crate::cuda::{self, Device, driver};
 use std::sync::Arc;
 
@@ -48,19 +49,21 @@ impl Home {
     /// The place for a gather: where its resident arrays are, or for arrays on the host where
     /// `choice` leads to.
     pub fn of(request: &Request, choice: DeviceChoice) -> Result<Home, Error> {
-        let mut residents =
-            [&request.source, &request.index].into_iter().filter_map(|input| match input {
-                Input::Resident(storage) => Some(storage.home()),
-                Input::Borrowed(_) | Input::Copied(_) => None,
-            });
+        let inputs = [&request.source, &request.index];
+        let mut residents = inputs.into_iter().filter_map(|input| match input {
+            Input::Resident(storage) => Some(storage.home()),
+            Input::Borrowed(_) | Input::Pinned(..) | Input::Copied(_) => None,
+        });
+        // Arrays that the host can read move the fewest bytes by staying there, unless the result is
+        // to be where the arrays belong.
+        let stays_on_host = choice == DeviceChoice::Auto
+            && inputs.iter().all(|input| input.host_address().is_some());
         let Some(home) = residents.next() else {
-            // Arrays that are on the host already move the fewest bytes by staying there.
-            return Home::of_new(if choice == DeviceChoice::Auto {
-                DeviceChoice::Cpu
-            } else {
-                choice
-            });
+            return Home::of_new(if stays_on_host { DeviceChoice::Cpu } else { choice });
         };
+        if stays_on_host && !matches!(request.out, Output::Resident) {
+            return Ok(Home::Cpu);
+        }
         let asked = match choice {
             DeviceChoice::Default | DeviceChoice::Auto => None,
             DeviceChoice::Cpu => Some("cpu".to_owned()),
@@ -83,6 +86,40 @@ fn device(ordinal: usize) -> Result<Arc<Device>, cuda::Error> {
     driver()?.device(ordinal)
 }
 
+/// How a kernel gets at the source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SourceWay {
+    /// It is on the device.
+    Resident,
+    /// It is copied there.
+    Upload,
+    /// It is page-locked, and the kernel reads what it wants of it over the bus.
+    Mapped,
+}
+
+impl SourceWay {
+    pub fn of(request: &Request) -> SourceWay {
+        let shape = &request.shape;
+        match &request.source {
+            Input::Resident(Storage::Device(_)) => SourceWay::Resident,
+            // Kept off the device because it need not fit there.
+            Input::Resident(Storage::PageLocked(..)) => SourceWay::Mapped,
+            Input::Pinned(..) if touched_bytes(shape) < shape.source_bytes() => SourceWay::Mapped,
+            Input::Pinned(..)
+            | Input::Borrowed(_)
+            | Input::Copied(_)
+            | Input::Resident(Storage::Host(_)) => SourceWay::Upload,
+        }
+    }
+}
+
+/// Bytes of the source that cross the bus where the kernel reads it from there: whole sectors, for
+/// every index anew.
+fn touched_bytes(shape: &Shape) -> usize {
+    const SECTOR: usize = 32;
+    shape.length.saturating_mul(shape.row_bytes.next_multiple_of(SECTOR))
+}
+
 /// The way of a gather's bytes.
 pub struct Route {
     pub name: &'static str,
@@ -96,19 +133,23 @@ impl Route {
     pub fn of(request: &Request, choice: DeviceChoice) -> Result<Route, Error> {
         let shape = &request.shape;
         let home = Home::of(request, choice)?;
-        let is_resident = |input: &Input| matches!(input, Input::Resident(_));
         let stays = |there: bool, bytes: usize| if there { 0 } else { bytes };
         Ok(match home {
             Home::Cpu => Route { name: "cpu", home, to_device: 0, from_device: 0 },
             Home::Cuda(_) => {
-                let source_stays = is_resident(&request.source);
+                let (name, source_bytes) = match SourceWay::of(request) {
+                    SourceWay::Resident => ("resident", 0),
+                    SourceWay::Mapped => ("mapped", touched_bytes(shape)),
+                    SourceWay::Upload => ("upload", shape.source_bytes()),
+                };
+                let index_stays = matches!(request.index, Input::Resident(Storage::Device(_)));
                 // An empty result is known without asking the device.
                 let empty = shape.length == 0;
                 Route {
-                    name: if source_stays { "resident" } else { "upload" },
+                    name,
                     home,
-                    to_device: stays(empty || source_stays, shape.source_bytes())
-                        + stays(empty || is_resident(&request.index), shape.index_bytes()),
+                    to_device: stays(empty, source_bytes)
+                        + stays(empty || index_stays, shape.index_bytes()),
                     from_device: stays(
                         empty || matches!(request.out, Output::Resident),
                         shape.out_bytes(),

@@ -4,6 +4,8 @@ use super::bounds::Bounds;
 use super::index::IndexType;
 use super::storage::Storage;
 use crate::cpu::Scratch;
+use crate::cuda::Lent;
+use std::sync::Arc;
 
 /// Why source, index and row length do not make a gather.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -70,10 +72,23 @@ impl Shape {
 pub enum Input {
     /// The caller's own, which the caller keeps alive and may change.
     Borrowed(*const u8),
+    /// The caller's own in page-locked memory, which is kept alive here.
+    Pinned(*const u8, Arc<Lent>),
     /// A copy taken when the call was made.
     Copied(Scratch),
     /// An array that lives where gathers run.
     Resident(Storage),
+}
+
+impl Input {
+    /// Where it is on the host; `None` for one that is on a device.
+    pub fn host_address(&self) -> Option<*const u8> {
+        match self {
+            Input::Borrowed(address) | Input::Pinned(address, _) => Some(*address),
+            Input::Copied(copy) => Some(copy.address()),
+            Input::Resident(storage) => storage.host_address().map(|address| address.cast_const()),
+        }
+    }
 }
 
 /// Where the result goes.
@@ -84,6 +99,8 @@ pub enum Output {
         /// Whether the caller holds it, so that it has to stay untouched where the gather fails.
         is_callers: bool,
     },
+    /// Into page-locked memory of the caller's.
+    Pinned(*mut u8, Arc<Lent>),
     /// Into a new array that lives where the gather runs.
     Resident,
 }

@@ -1,15 +1,15 @@
 //! A gather, along its route.
 
 use super::bounds::Bounds;
+use super::chunks::{CHUNK_BYTES, in_chunks};
 use super::error::Error;
 use super::index::{Index, with_index_type};
-use super::plan::{DeviceChoice, Home};
+use super::plan::{DeviceChoice, Home, SourceWay};
 use super::request::{Input, Output, Request, Shape};
 use super::storage::Storage;
 use crate::checkpoint::Checkpoint;
 use crate::cpu::{self, Scratch, Table};
-use crate::cuda::{self, Device, Gathered, Operand, Rule, Target};
-use std::ops::Range;
+use crate::cuda::{self, Device, Gathered, Operand, Outside, Rule, Target};
 use std::sync::Arc;
 
 /// Does what `request` asks for, on the device that its arrays or `choice` lead to. Blocks until it
@@ -27,29 +27,20 @@ pub fn run(
     }
 }
 
-/// Where an input is on the host; `None` for one that is on a device.
-fn host_address(input: &Input) -> Option<*const u8> {
-    match input {
-        Input::Borrowed(address) => Some(*address),
-        Input::Copied(copy) => Some(copy.address()),
-        Input::Resident(Storage::Host(array)) => Some(array.address()),
-        Input::Resident(Storage::Device(_)) => None,
-    }
-}
-
 fn on_cpu<I: Index>(request: &Request, checkpoint: Checkpoint) -> Result<Option<Storage>, Error> {
     let shape = &request.shape;
     let Shape { row_bytes, length, bounds, fill, .. } = *shape;
-    let apart = || Error::Apart { first: "cpu".to_owned(), second: "a CUDA device".to_owned() };
-    let source = host_address(&request.source).ok_or_else(apart)?;
-    let index = host_address(&request.index).ok_or_else(apart)?;
+    let source = host_address(&request.source)?;
+    let index = host_address(&request.index)?;
 
     let out_of_memory = |bytes| Error::OutOfHostMemory { bytes };
     let (out, result, must_stay_untouched) = match request.out {
         Output::Host { address, is_callers } => (address, None, is_callers && bounds.can_fail()),
+        Output::Pinned(address, _) => (address, None, bounds.can_fail()),
         Output::Resident => {
             let bytes = shape.out_bytes();
             let room = Scratch::with_room(bytes).ok_or_else(|| out_of_memory(bytes))?;
+            cpu::advise_huge_pages(room.address(), bytes);
             (room.address(), Some(Storage::Host(Arc::new(room))), false)
         }
     };
@@ -57,26 +48,28 @@ fn on_cpu<I: Index>(request: &Request, checkpoint: Checkpoint) -> Result<Option<
     // the first row is written, and on a copy, for the caller may change them in between.
     let checked_copy = match &request.index {
         Input::Copied(_) => None,
-        Input::Borrowed(_) | Input::Resident(_) if must_stay_untouched => {
+        Input::Borrowed(_) | Input::Pinned(..) | Input::Resident(_) if must_stay_untouched => {
             let bytes = shape.index_bytes();
             // SAFETY: the request's index is that long.
             let copy = unsafe { Scratch::copy_of(index, bytes) };
             Some(copy.ok_or_else(|| out_of_memory(bytes))?)
         }
-        Input::Borrowed(_) | Input::Resident(_) => None,
+        Input::Borrowed(_) | Input::Pinned(..) | Input::Resident(_) => None,
     };
     let index = checked_copy.as_ref().map_or(index, |copy| copy.address());
     let index = Indices::<I>(index.cast());
     // SAFETY: `i` is below `length` wherever this is called.
     let place = |i: usize| bounds.place(unsafe { index.read(i) });
 
+    // An index costs its read and its miss, however short its row.
+    let step = (CHUNK_BYTES / row_bytes.max(16)).max(1);
     if must_stay_untouched {
-        in_chunks(length, row_bytes, checkpoint, |chunk| {
+        in_chunks(length, step, checkpoint, |chunk| {
             let found = cpu::first_outside(chunk.len(), |i| place(chunk.start + i));
             fail_outside(bounds, chunk.start, found)
         })?;
     }
-    in_chunks(length, row_bytes, checkpoint, |chunk| {
+    in_chunks(length, step, checkpoint, |chunk| {
         // SAFETY: the request's memory is as its shape says, `place` names only rows below `rows`,
         // and the chunk is within the result.
         let found = unsafe {
@@ -87,27 +80,6 @@ fn on_cpu<I: Index>(request: &Request, checkpoint: Checkpoint) -> Result<Option<
         fail_outside(bounds, chunk.start, found)
     })?;
     Ok(result)
-}
-
-/// Bytes of the result that are made between two checkpoints: some ten milliseconds' work.
-const CHUNK_BYTES: usize = 32 << 20;
-
-/// Does `work` for one chunk of `0..length` after the other, with a checkpoint in between.
-fn in_chunks(
-    length: usize,
-    row_bytes: usize,
-    checkpoint: Checkpoint,
-    work: impl Fn(Range<usize>) -> Result<(), Error>,
-) -> Result<(), Error> {
-    // An index costs its read and its miss, however short its row.
-    let rows = (CHUNK_BYTES / row_bytes.max(16)).max(1);
-    for start in (0..length).step_by(rows) {
-        if start > 0 && !checkpoint() {
-            return Err(Error::Stopped);
-        }
-        work(start..length.min(start + rows))?;
-    }
-    Ok(())
 }
 
 /// `found` is a place in a chunk that begins at `start`.
@@ -158,17 +130,32 @@ fn on_device(
         wrap_negative: shape.bounds.wrap_negative,
         fill: shape.fill,
     };
-    let source = operand(&request.source, shape.source_bytes());
-    let index = operand(&request.index, shape.index_bytes());
+    let index = match &request.index {
+        Input::Pinned(address, _) => Operand::PageLocked(*address),
+        Input::Resident(Storage::PageLocked(memory, _)) => Operand::PageLocked(memory.address()),
+        Input::Resident(Storage::Device(memory)) => Operand::Device(memory),
+        host => on_host(host, shape.index_bytes())?,
+    };
+    let source = match (SourceWay::of(request), &request.source) {
+        (_, Input::Resident(Storage::Device(memory))) => Operand::Device(memory),
+        (SourceWay::Mapped, source) => Operand::PageLocked(host_address(source)?),
+        (SourceWay::Upload | SourceWay::Resident, source) => on_host(source, shape.source_bytes())?,
+    };
     let target = match request.out {
-        Output::Host { address, .. } => Target::Host(address),
+        Output::Host { address, is_callers } => {
+            if !is_callers {
+                cpu::advise_huge_pages(address, shape.out_bytes());
+            }
+            Target::Host { address, stays_untouched: is_callers && shape.bounds.can_fail() }
+        }
+        Output::Pinned(address, _) => Target::PageLocked(address),
         Output::Resident => Target::Device,
     };
     // SAFETY: the request's memory is as its shape says.
-    match unsafe { cuda::gather(device, &rule, &source, &index, &target, checkpoint) }? {
+    match unsafe { cuda::gather(device, &rule, source, index, target, checkpoint) }? {
         Gathered::OnHost => Ok(None),
         Gathered::OnDevice(memory) => Ok(Some(Storage::Device(memory))),
-        Gathered::Outside { position, index } => Err(Error::OutOfRange {
+        Gathered::Outside(Outside { position, index }) => Err(Error::OutOfRange {
             position,
             index: shape.index_type.decode(index),
             length: rule.rows,
@@ -176,13 +163,15 @@ fn on_device(
     }
 }
 
-fn operand(input: &Input, bytes: usize) -> Operand<'_> {
-    match input {
-        Input::Borrowed(address) => Operand::Host(*address, bytes),
-        Input::Copied(copy) => Operand::Host(copy.address(), bytes),
-        Input::Resident(Storage::Host(array)) => Operand::Host(array.address(), bytes),
-        Input::Resident(Storage::Device(memory)) => Operand::Device(memory),
-    }
+fn host_address(input: &Input) -> Result<*const u8, Error> {
+    let apart = || Error::Apart { first: "cpu".to_owned(), second: "a CUDA device".to_owned() };
+    input.host_address().ok_or_else(apart)
+}
+
+/// An input on the host that is to be copied.
+fn on_host(input: &Input, bytes: usize) -> Result<Operand<'_>, Error> {
+    let is_page_locked = matches!(input, Input::Pinned(..));
+    Ok(Operand::Host { address: host_address(input)?, bytes, is_page_locked })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 // A stand-in for libcuda.so.1, for tests alone: device memory is host memory, the kernels are those
 // of kernels/gather.cu run on the host, and every handle, pointer and size handed to it is checked.
 //
-// It is stricter than a driver may be. A copy, a memset and a launch only note what to do; it is done
+// It is stricter than a driver may be. A copy and a launch only note what to do; it is done
 // when the stream is waited for, so that memory let go too early, or a wait left out, shows. A misuse
 // ends the process with a message.
 //
@@ -22,7 +22,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <thread>
 
 #include "cuda_on_host.h"
@@ -38,6 +37,7 @@ enum : Result {
   NO_DEVICE = 100,
   INVALID_DEVICE = 101,
   NOT_FOUND = 500,
+  NOT_READY = 600,
 };
 
 enum Function {
@@ -61,12 +61,13 @@ struct Control {
   int32_t fail_sticky;  // 1: from then on every call fails so, as after an illegal address
   int32_t injected;     // how many calls have been made to fail
   int32_t reserved[3];
-  int64_t allocations, bytes, streams, events, contexts, modules, pending, peak_bytes;
+  int64_t allocations, bytes, page_locked, page_locked_bytes, streams, events, contexts, modules, pending, peak_bytes;
   int32_t calls[64];
 };
 static_assert(FUNCTION_COUNT <= 64);
 
 struct Block {
+  bool on_host;  // page-locked, and as good for a kernel
   size_t bytes;
   void* mapping;
   size_t mapping_bytes;
@@ -79,6 +80,7 @@ struct Work {
 
 struct Stream {
   std::deque<Work> queue;
+  bool is_slow = false;  // whether the work that is queued is done only when it is waited for
 };
 
 struct Event {
@@ -101,7 +103,6 @@ size_t capacity = size_t{8} << 30;
 Context contexts[8];
 thread_local Context* current = nullptr;
 std::map<uint64_t, Block> blocks;
-std::set<void*> page_locked;
 std::map<Stream*, std::unique_ptr<Stream>> streams;
 std::map<Stream*, size_t> finished;  // work of each stream that is done
 std::map<Event*, std::unique_ptr<Event>> events;
@@ -134,13 +135,18 @@ void attach_control() {
 }
 
 void count_alive() {
-  size_t bytes = 0;
-  for (const auto& [address, block] : blocks) bytes += block.bytes;
+  int64_t bytes = 0, count = 0, locked_bytes = 0, locked_count = 0;
+  for (const auto& [address, block] : blocks) {
+    (block.on_host ? locked_bytes : bytes) += static_cast<int64_t>(block.bytes);
+    (block.on_host ? locked_count : count) += 1;
+  }
   int64_t pending = 0, retained = 0;
   for (const auto& [key, stream] : streams) pending += static_cast<int64_t>(stream->queue.size());
   for (const Context& context : contexts) retained += context.retained;
-  control->allocations = static_cast<int64_t>(blocks.size());
-  control->bytes = static_cast<int64_t>(bytes);
+  control->allocations = count;
+  control->bytes = bytes;
+  control->page_locked = locked_count;
+  control->page_locked_bytes = locked_bytes;
   if (control->bytes > control->peak_bytes) control->peak_bytes = control->bytes;
   control->streams = static_cast<int64_t>(streams.size());
   control->events = static_cast<int64_t>(events.size());
@@ -205,7 +211,9 @@ void check_range(const char* what, uint64_t address, uint64_t bytes) {
 }
 
 void enqueue(Stream* stream, std::function<void()> run) {
-  known(stream).queue.push_back({std::move(run), std::this_thread::get_id()});
+  Stream& of = known(stream);
+  if (of.queue.empty()) of.is_slow = !of.is_slow;
+  of.queue.push_back({std::move(run), std::this_thread::get_id()});
 }
 
 // Does the work of a stream up to `position`, counted from its creation.
@@ -220,11 +228,11 @@ void run_until(Stream& stream, size_t position) {
 
 void run_all(Stream& stream) { run_until(stream, SIZE_MAX); }
 
-void no_work_left_by_this_thread() {
+void no_work_left_by_this_thread(const char* function) {
   for (const auto& [key, stream] : streams) {
     for (const Work& work : stream->queue) {
       if (work.by == std::this_thread::get_id())
-        misuse("cuMemFree by a thread that has begun work that nobody waited for");
+        misuse("%s by a thread that has begun work that nobody waited for", function);
     }
   }
 }
@@ -244,13 +252,13 @@ Block make_block(size_t bytes, uint64_t* address) {
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   const size_t whole = (bytes + page - 1) / page * page;
   void* mapping = mmap(nullptr, whole + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (mapping == MAP_FAILED) return {0, nullptr, 0};
+  if (mapping == MAP_FAILED) return {false, 0, nullptr, 0};
   mprotect(static_cast<char*>(mapping) + whole, page, PROT_NONE);
   // The driver's blocks are aligned to 256 bytes.
   char* start = static_cast<char*>(mapping) + (whole - bytes) / 256 * 256;
   std::memset(start, 0xa5, bytes < (size_t{1} << 20) ? bytes : size_t{1} << 20);
   *address = reinterpret_cast<uint64_t>(start);
-  return {bytes, mapping, whole + page};
+  return {false, bytes, mapping, whole + page};
 }
 
 }  // namespace
@@ -387,6 +395,17 @@ EXPORT Result cuStreamDestroy_v2(Stream* stream) {
   return SUCCESS;
 }
 
+// Every other batch of work is done at the first look, the others only when they are waited for: so
+// that both ways to wait are gone.
+EXPORT Result cuStreamQuery(Stream* stream) {
+  ENTER(cuStreamQuery);
+  Stream& of = known(stream);
+  if (of.queue.empty()) return SUCCESS;
+  if (of.is_slow) return NOT_READY;
+  run_all(of);
+  return NOT_READY;
+}
+
 EXPORT Result cuEventCreate(Event** event, unsigned) {
   ENTER(cuEventCreate);
   need_context("cuEventCreate");
@@ -436,32 +455,41 @@ EXPORT Result cuMemAlloc_v2(uint64_t* address, size_t bytes) {
   return SUCCESS;
 }
 
-EXPORT Result cuMemFree_v2(uint64_t address) {
-  ENTER(cuMemFree_v2);
-  need_context("cuMemFree");
+static Result free_block(const char* function, uint64_t address, bool on_host) {
+  need_context(function);
   const auto found = blocks.find(address);
-  if (found == blocks.end()) misuse("cuMemFree of %#llx, which is no block", (unsigned long long)address);
-  no_work_left_by_this_thread();
+  if (found == blocks.end() || found->second.on_host != on_host)
+    misuse("%s of %#llx, which is no block of it", function, (unsigned long long)address);
+  no_work_left_by_this_thread(function);
   munmap(found->second.mapping, found->second.mapping_bytes);
   blocks.erase(found);
   return SUCCESS;
 }
 
-EXPORT Result cuMemHostAlloc(void** memory, size_t bytes, unsigned) {
+EXPORT Result cuMemFree_v2(uint64_t address) {
+  ENTER(cuMemFree_v2);
+  return free_block("cuMemFree", address, false);
+}
+
+EXPORT Result cuMemHostAlloc(void** memory, size_t bytes, unsigned flags) {
   ENTER(cuMemHostAlloc);
   need_context("cuMemHostAlloc");
   if (bytes == 0) return INVALID_VALUE;
-  *memory = std::malloc(bytes);
-  std::memset(*memory, 0xa5, bytes);
-  page_locked.insert(*memory);
+  // Every context, and kernels, are to have it: PORTABLE and DEVICEMAP.
+  if (flags != 3) misuse("cuMemHostAlloc with flags %u", flags);
+  if (bytes > capacity) return OUT_OF_MEMORY;
+  uint64_t address;
+  Block block = make_block(bytes, &address);
+  if (!block.mapping) return OUT_OF_MEMORY;
+  block.on_host = true;
+  blocks[address] = block;
+  *memory = reinterpret_cast<void*>(address);
   return SUCCESS;
 }
 
 EXPORT Result cuMemFreeHost(void* memory) {
   ENTER(cuMemFreeHost);
-  if (page_locked.erase(memory) == 0) misuse("cuMemFreeHost of %p, which is no block", memory);
-  std::free(memory);
-  return SUCCESS;
+  return free_block("cuMemFreeHost", reinterpret_cast<uint64_t>(memory), true);
 }
 
 EXPORT Result cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, Stream* stream) {
@@ -486,14 +514,6 @@ EXPORT Result cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, Stream
   need_context("cuMemcpyDtoHAsync");
   check_range("cuMemcpyDtoHAsync", from, bytes);
   enqueue(stream, [=] { std::memcpy(to, reinterpret_cast<const void*>(from), bytes); });
-  return SUCCESS;
-}
-
-EXPORT Result cuMemsetD8Async(uint64_t address, unsigned char value, size_t bytes, Stream* stream) {
-  ENTER(cuMemsetD8Async);
-  need_context("cuMemsetD8Async");
-  check_range("cuMemsetD8Async", address, bytes);
-  enqueue(stream, [=] { std::memset(reinterpret_cast<void*>(address), value, bytes); });
   return SUCCESS;
 }
 
