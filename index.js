@@ -1,5 +1,6 @@
 'use strict'
 
+const { Buffer, constants } = require('node:buffer')
 const { isArrayBuffer, isPromise, isSharedArrayBuffer } = require('node:util/types')
 const binding = require('./load.js')
 
@@ -33,7 +34,21 @@ const resizable = getter(ArrayBuffer.prototype, 'resizable')
 const growable = getter(SharedArrayBuffer.prototype, 'growable')
 const immutable = getter(ArrayBuffer.prototype, 'immutable')
 
+// An array of zeros.
 const create = (type, length) => new classes[type](length)
+
+// An array for a result, every element of which is written before anybody sees it. So it need not be
+// made of zeros, which on memory that was used before cost as much as the gather. Such buffers are
+// Node's own: not under Jest, where they would not be instances of the caller's ArrayBuffer.
+const { allocUnsafeSlow } = Buffer
+const isOwnRealm = allocUnsafeSlow(1).buffer instanceof ArrayBuffer
+const LEAST_BYTES = 65536
+const createResult = (type, length) => {
+  const bytes = length * classes[type].BYTES_PER_ELEMENT
+  const isWorthIt = bytes >= LEAST_BYTES && bytes <= constants.MAX_LENGTH
+  if (!isOwnRealm || !isWorthIt) return create(type, length)
+  return new classes[type](allocUnsafeSlow(bytes).buffer, 0, length)
+}
 
 // BufferKind in src/binding/typed_array.rs: 0 fixed, 1 of changing length, 2 immutable.
 const bufferKind = (buffer) => {
@@ -83,7 +98,7 @@ const cudaGather = (source, index, options) =>
       unwrapped(index),
       options,
       defaultDevice,
-      create,
+      createResult,
       bufferKind,
     ),
   )
@@ -105,8 +120,9 @@ const cudaStatus = () => settled(() => binding.cudaStatus())
 const setMemoryLimits = (limits) => settled(() => binding.setMemoryLimits(limits))
 
 const pinned = async (Class, length) => {
-  const start = () => binding.pinned(Class, classes.indexOf(Class), length, create, bufferKind)
-  const made = await settled(start)
+  // Not every runtime has every class, and `undefined` is none.
+  const type = typeof Class === 'function' ? classes.indexOf(Class) : -1
+  const made = await settled(() => binding.pinned(Class, type, length, create, bufferKind))
   return isArrayBuffer(made) ? new Class(made, 0, length) : made
 }
 
@@ -157,7 +173,7 @@ class DeviceArray {
   }
 
   toHost() {
-    return settled(() => binding.readResident(unwrapped(this), create, bufferKind))
+    return settled(() => binding.readResident(unwrapped(this), createResult, bufferKind))
   }
 
   async update(offset, values) {

@@ -40,7 +40,7 @@ unsafe impl Send for Addresses {}
 unsafe impl Sync for Addresses {}
 
 /// Does `work` for every piece of `bytes` bytes, given where it begins and its size.
-fn in_pieces(bytes: usize, work: impl Fn(usize, usize) + Sync + Send) {
+fn in_pieces(bytes: usize, work: impl Fn(usize, usize) + Sync) {
     threads::map(bytes.div_ceil(PIECE_BYTES), |piece| {
         let at = piece * PIECE_BYTES;
         work(at, PIECE_BYTES.min(bytes - at));

@@ -5,8 +5,13 @@
 /// the system has them and there are enough bytes to gain by it. Only a hint: memory that was
 /// touched already, and systems that give none, are left as they are.
 pub fn advise(address: *mut u8, bytes: usize) {
-    /// What a huge page holds on most machines, and the least that is worth the call.
+    /// What a huge page holds on most machines.
     const HUGE_PAGE: usize = 2 << 20;
+    /// With fewer bytes than this, many threads on small pages are as fast as few on huge ones.
+    const LEAST_BYTES: usize = 8 << 20;
+    if bytes < LEAST_BYTES {
+        return;
+    }
     let start = (address as usize).next_multiple_of(HUGE_PAGE);
     let end = (address as usize + bytes) / HUGE_PAGE * HUGE_PAGE;
     if start < end {

@@ -1,8 +1,8 @@
 //! The threads that share out a gather.
 
-use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::available_parallelism;
 
 /// Our own threads, one a core, started with the first gather that needs them. `None` where the
@@ -21,12 +21,47 @@ pub fn pool() -> Option<&'static ThreadPool> {
     Some(POOL.get_or_init(|| pool))
 }
 
-/// What `work` gives for each of `0..count`, in their order, worked out by all threads. A single one
-/// is not worth a thread.
-pub fn map<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
+/// What `work` gives for each of `0..count`, in their order, worked out by all threads. The calling
+/// thread works too, so that nothing waits for another thread to wake up; a single one is not worth
+/// a thread.
+pub fn map<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     // Asked for only where there is more than one, since it starts the threads.
-    match (count > 1).then(pool).flatten() {
-        Some(pool) => pool.install(|| (0..count).into_par_iter().map(work).collect()),
-        None => (0..count).map(work).collect(),
+    let Some(pool) = (count > 1).then(pool).flatten() else {
+        return (0..count).map(work).collect();
+    };
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::with_capacity(count));
+    let help = || {
+        while let Some(i) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&i| i < count) {
+            let result = work(i);
+            done.lock().unwrap_or_else(PoisonError::into_inner).push((i, result));
+        }
+    };
+    pool.in_place_scope(|scope| {
+        for _ in 0..pool.current_num_threads().min(count - 1) {
+            scope.spawn(|_| help());
+        }
+        help();
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_unstable_by_key(|&(i, _)| i);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_map_is_in_order_and_whole() {
+        for count in [0, 1, 2, 1000] {
+            assert_eq!(map(count, |i| i * 2), (0..count).map(|i| i * 2).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_panic_comes_out() {
+        let outcome = std::panic::catch_unwind(|| map(100, |i| assert_ne!(i, 77)));
+        assert!(outcome.is_err());
     }
 }

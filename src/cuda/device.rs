@@ -53,7 +53,7 @@ impl Device {
             unsafe { result::ctx::set_current(context) }.during("cuCtxSetCurrent")?;
             let (_free, total) = result::mem_get_info().during("cuMemGetInfo")?;
             let limit = kept_limit().unwrap_or(total / KEPT_SHARE);
-            Ok((Kernels::load()?, Pool::new(Kind::Device, limit)))
+            Ok((Kernels::load(device)?, Pool::new(Kind::Device, limit)))
         };
         let (kernels, pool) = load().inspect_err(|_| {
             // SAFETY: as retained above; nothing uses it, and this thread is taken off it.

@@ -66,8 +66,8 @@ unsafe impl Sync for Operand<'_> {}
 unsafe impl Send for Target {}
 unsafe impl Sync for Target {}
 
-/// The most bytes of index and result that go by way of page-locked staging. A larger gather costs
-/// so much that copies to and from the device are as fast, and need no such room.
+/// The most bytes of index and result that are in page-locked staging at once; a larger gather takes
+/// its rows in turns.
 const STAGED_BYTES: usize = 64 << 20;
 /// A source on the host of up to so many bytes goes up within the gather's own job, which saves a
 /// wait; a larger one beforehand.
@@ -75,6 +75,8 @@ const SMALL_SOURCE_BYTES: usize = 64 << 10;
 /// Bytes of index and result that one thread sees to, at the least.
 const PIECE_BYTES: usize = 512 << 10;
 const MOST_PIECES: usize = 16;
+/// A number of rows that makes whole accesses of 16 bytes whatever the sizes of index and row.
+const ALIGNED_ROWS: usize = 16;
 
 /// Gathers on the device.
 ///
@@ -95,6 +97,23 @@ pub unsafe fn gather(
             Target::Host { .. } | Target::PageLocked(_) => Ok(Gathered::OnHost),
         };
     }
+    // SAFETY: as the caller says.
+    let gathered = unsafe { upload_and_gather(device, rule, source, index, target, checkpoint) };
+    // What the whole call had, rather than one of its jobs, is back in the pools only now.
+    device.trim();
+    gathered
+}
+
+/// # Safety
+/// As for [`gather`].
+unsafe fn upload_and_gather(
+    device: &Arc<Device>,
+    rule: &Rule,
+    source: Operand,
+    index: Operand,
+    target: Target,
+    checkpoint: Checkpoint,
+) -> Result<Gathered, Error> {
     let uploaded;
     let source = match source {
         Operand::Host { address, bytes, is_page_locked } if bytes > SMALL_SOURCE_BYTES => {
@@ -109,7 +128,7 @@ pub unsafe fn gather(
     // SAFETY: as the caller says.
     unsafe {
         match call.staging(index, target) {
-            Some(staging) => call.in_pieces(index, target, &staging),
+            Some(staging) => call.in_turns(index, target, &staging),
             None => call.at_once(index, target),
         }
     }
@@ -127,102 +146,144 @@ struct Call<'a> {
 struct Staging {
     index: Option<PageLocked>,
     out: Option<PageLocked>,
+    /// Rows that there is room for: all, or as many as are taken in one turn.
+    rows: usize,
 }
 
 impl Call<'_> {
-    fn index_bytes(&self) -> usize {
-        self.rule.length as usize * self.rule.index_size()
-    }
-
     fn out_bytes(&self) -> usize {
         (self.rule.length * self.rule.row_bytes) as usize
     }
 
-    /// `None` where the call is too large for it, where nothing needs it, or where there is none to
-    /// be had: copies to and from the device then do.
+    /// `None` where nothing needs it, where there is none to be had, and where a result that has to
+    /// be whole before the first of it is copied is too large for it: copies to and from the device
+    /// then do.
     fn staging(&self, index: Operand, target: Target) -> Option<Staging> {
-        let index_bytes = matches!(index, Operand::Host { .. }).then_some(self.index_bytes());
-        let out_bytes = matches!(target, Target::Host { .. }).then_some(self.out_bytes());
-        let bytes = index_bytes.unwrap_or(0).checked_add(out_bytes.unwrap_or(0))?;
-        if bytes == 0 || bytes > STAGED_BYTES {
+        let index_size = matches!(index, Operand::Host { .. }).then_some(self.rule.index_size());
+        let (row_bytes, must_be_whole) = match target {
+            Target::Host { stays_untouched, .. } => {
+                (Some(self.rule.row_bytes as usize), stays_untouched)
+            }
+            Target::PageLocked(_) | Target::Device => (None, false),
+        };
+        let bytes_a_row = index_size.unwrap_or(0).checked_add(row_bytes.unwrap_or(0))?;
+        let length = self.rule.length as usize;
+        let rows = length.min(STAGED_BYTES.checked_div(bytes_a_row)?);
+        if rows == 0 || must_be_whole && rows < length {
             return None;
         }
-        let room = |bytes: Option<usize>| {
-            bytes.map(|bytes| self.device.with_page_locked(bytes)).transpose().ok()
+        // Whole accesses, so that every turn is as well aligned as the first.
+        let rows = if rows < length { rows.next_multiple_of(ALIGNED_ROWS) } else { rows };
+        let room = |size: Option<usize>| {
+            size.map(|size| self.device.with_page_locked(rows * size)).transpose().ok()
         };
-        Some(Staging { index: room(index_bytes)?, out: room(out_bytes)? })
+        Some(Staging { index: room(index_size)?, out: room(row_bytes)?, rows })
     }
 
     /// # Safety
     /// As for [`gather`]; the staging is for this call.
-    unsafe fn in_pieces(
+    unsafe fn in_turns(
         &self,
         index: Operand,
         target: Target,
         staging: &Staging,
     ) -> Result<Gathered, Error> {
-        let (index_size, row_bytes) = (self.rule.index_size(), self.rule.row_bytes as usize);
-        // Room on the device is one block for all pieces.
-        let (out, result) = match (&staging.out, target) {
-            (Some(room), _) => (room.address(), None),
-            (None, Target::PageLocked(address)) => (address, None),
-            (None, Target::Host { .. } | Target::Device) => {
-                let memory =
-                    self.device.with_lane(|lane| lane.take(self.device, self.out_bytes()))?;
-                (memory.address() as *mut u8, Some(memory))
-            }
-        };
-        let [staged_index, staged_out] = [&staging.index, &staging.out].map(|room| room.is_some());
         let length = self.rule.length as usize;
-        let staged = usize::from(staged_index) * self.index_bytes()
-            + usize::from(staged_out) * self.out_bytes();
-        // A multiple of 16 rows, so that every piece is as well aligned as the first.
-        let rows =
-            length.div_ceil((staged / PIECE_BYTES).clamp(1, MOST_PIECES)).next_multiple_of(16);
-        let (call, room) = (self, SharedAddress(out));
-        let piece = move |p: usize| {
-            let rows = p * rows..length.min((p + 1) * rows);
-            let SharedAddress(out) = { room };
-            call.device.with_lane(|lane| {
+        // Room on the device is one block for all pieces.
+        let result = match target {
+            Target::Device => {
+                Some(self.device.with_lane(|lane| lane.take(self.device, self.out_bytes()))?)
+            }
+            Target::Host { .. } | Target::PageLocked(_) => None,
+        };
+        let out = result.as_ref().map(|memory| memory.address());
+        for start in (0..length).step_by(staging.rows) {
+            if start > 0 {
+                self.device.between(self.checkpoint)?;
+            }
+            let rows = start..length.min(start + staging.rows);
+            // SAFETY: as the caller says.
+            if let Some(outside) = unsafe { self.in_pieces(rows, index, target, out, staging)? } {
+                return Ok(Gathered::Outside(outside));
+            }
+        }
+        if let (Target::Host { address, stays_untouched: true }, Some(room)) =
+            (target, &staging.out)
+        {
+            // SAFETY: as the caller says; such a result is all in the room.
+            unsafe { cpu::copy(room.address(), address, self.out_bytes()) };
+        }
+        Ok(result.map_or(Gathered::OnHost, Gathered::OnDevice))
+    }
+
+    /// Gathers as many rows as there is staging for, shared out among threads.
+    ///
+    /// # Safety
+    /// As for [`gather`]; `result` is that of a target on the device.
+    unsafe fn in_pieces(
+        &self,
+        turn: Range<usize>,
+        index: Operand,
+        target: Target,
+        result: Option<CUdeviceptr>,
+        staging: &Staging,
+    ) -> Result<Option<Outside>, Error> {
+        let (index_size, row_bytes) = (self.rule.index_size(), self.rule.row_bytes as usize);
+        let staged = turn.len()
+            * (staging.index.as_ref().map_or(0, |_| index_size)
+                + staging.out.as_ref().map_or(0, |_| row_bytes));
+        let pieces = (staged / PIECE_BYTES).clamp(1, MOST_PIECES);
+        let step = turn.len().div_ceil(pieces).next_multiple_of(ALIGNED_ROWS);
+        // Addresses as numbers, each thread for its own piece.
+        let room_of = |room: &Option<PageLocked>| room.as_ref().map(|room| room.address() as usize);
+        let rooms = (room_of(&staging.index), room_of(&staging.out));
+        let piece = |p: usize| {
+            let rows = turn.start + p * step..turn.end.min(turn.start + (p + 1) * step);
+            let in_room = p * step;
+            self.device.with_lane(|lane| {
                 // SAFETY: as the caller says; the pieces don't overlap, and what a failed attempt
                 // has begun was waited for.
                 unsafe {
-                    let index = match (index, &staging.index) {
+                    let index = match (index, rooms.0) {
                         (Operand::Host { address: from, .. }, Some(room)) => {
-                            let at = rows.start * index_size;
-                            let to = room.address().add(at);
-                            let bytes = rows.len() * index_size;
-                            std::ptr::copy_nonoverlapping(from.add(at), to, bytes);
-                            Operand::PageLocked(room.address())
+                            let to = (room + in_room * index_size) as *mut u8;
+                            let from = from.add(rows.start * index_size);
+                            std::ptr::copy_nonoverlapping(from, to, rows.len() * index_size);
+                            PieceIndex::PageLocked(to)
                         }
-                        (index, _) => index,
+                        (index, _) => PieceIndex::of(index, rows.start * index_size),
                     };
-                    let outside = call.launch(lane, rows.clone(), index, out as CUdeviceptr)?;
-                    if let (Target::Host { address, stays_untouched: false }, None) =
-                        (target, &outside)
+                    let (out, is_on_host) = match (rooms.1, target, result) {
+                        (Some(room), ..) => ((room + in_room * row_bytes) as CUdeviceptr, true),
+                        (None, Target::PageLocked(address), _) => {
+                            (address.add(rows.start * row_bytes) as CUdeviceptr, true)
+                        }
+                        (None, _, Some(result)) => {
+                            (result + (rows.start * row_bytes) as u64, false)
+                        }
+                        (None, _, None) => unreachable!("a result on the host has room"),
+                    };
+                    let outside = self.launch(lane, rows.len(), index, out, is_on_host)?;
+                    if let (None, Target::Host { address, stays_untouched: false }) =
+                        (&outside, target)
                     {
-                        let at = rows.start * row_bytes;
-                        let bytes = rows.len() * row_bytes;
-                        std::ptr::copy_nonoverlapping(out.add(at), address.add(at), bytes);
+                        let to = address.add(rows.start * row_bytes);
+                        std::ptr::copy_nonoverlapping(out as *const u8, to, rows.len() * row_bytes);
                     }
-                    Ok(outside)
+                    Ok(outside.map(|found| Outside {
+                        position: rows.start as u64 + found.position,
+                        ..found
+                    }))
                 }
             })
         };
         let mut first = None;
-        for outside in cpu::map(length.div_ceil(rows), piece) {
+        for outside in cpu::map(turn.len().div_ceil(step), piece) {
             // In the order of the rows, so that the first that is outside is the first of all.
             let outside = outside?;
             first = first.or(outside);
         }
-        if let Some(outside) = first {
-            return Ok(Gathered::Outside(outside));
-        }
-        if let Target::Host { address, stays_untouched: true } = target {
-            // SAFETY: as the caller says.
-            unsafe { cpu::copy(out, address, self.out_bytes()) };
-        }
-        Ok(result.map_or(Gathered::OnHost, Gathered::OnDevice))
+        Ok(first)
     }
 
     /// # Safety
@@ -239,9 +300,9 @@ impl Call<'_> {
             // SAFETY: as the caller says; the lane is waited for here, or in `with_lane` after a
             // failure, before any memory is let go.
             unsafe {
-                if let Some(outside) =
-                    self.launch(lane, 0..self.rule.length as usize, index, out)?
-                {
+                let index = PieceIndex::of(index, 0);
+                let length = self.rule.length as usize;
+                if let Some(outside) = self.launch(lane, length, index, out, result.is_none())? {
                     return Ok(Gathered::Outside(outside));
                 }
                 match (target, result) {
@@ -256,22 +317,22 @@ impl Call<'_> {
         })
     }
 
-    /// Gathers some of the rows to where they belong in `out`, and waits for it.
+    /// Gathers `length` rows by as many indices, and waits for it.
     ///
     /// # Safety
-    /// As for [`gather`], with `out` for the target; the device can write there.
+    /// As for [`gather`], with `out` for the target, which the device can write to.
     unsafe fn launch(
         &self,
         lane: &mut Lane,
-        rows: Range<usize>,
-        index: Operand,
+        length: usize,
+        index: PieceIndex,
         out: CUdeviceptr,
+        out_is_on_host: bool,
     ) -> Result<Option<Outside>, Error> {
         let Call { device, source, .. } = *self;
-        let rule = Rule { length: rows.len() as u64, ..*self.rule };
+        let rule = Rule { length: length as u64, ..*self.rule };
         let (index_size, between) = (rule.index_size(), || device.between(self.checkpoint));
-        let (at, bytes) = (rows.start * index_size, rows.len() * index_size);
-        let out = out + rows.start as u64 * rule.row_bytes;
+        let bytes = length * index_size;
         // SAFETY: as the caller says; the lane holds what is taken here until it was waited for.
         unsafe {
             let source = match source {
@@ -284,30 +345,29 @@ impl Call<'_> {
                 }
             };
             // An index that is read once is read where it is. One that a row's threads share is
-            // copied, for they must see one value, and so is one that could not be read again for
-            // the error.
+            // copied, for they must see one value; so is one on the device, which could have been
+            // updated when its value is wanted for the error.
             let (index, copy) = match index {
-                Operand::PageLocked(from) if rule.has_single_accesses(source, out) => {
-                    (from.add(at) as CUdeviceptr, None)
+                PieceIndex::PageLocked(from) if rule.has_single_accesses(source, out) => {
+                    (from as CUdeviceptr, None)
                 }
                 _ => {
                     let copy = lane.take(device, bytes)?;
                     match index {
-                        Operand::Device(memory) => {
-                            copy.copy_from(memory, at, bytes, lane.stream)?
+                        PieceIndex::Device(memory, at) => {
+                            copy.copy_from(memory, at, bytes, lane.stream)?;
                         }
-                        Operand::PageLocked(from) => {
-                            lane.write_page_locked(&copy, 0, from.add(at), bytes, &between)?;
+                        PieceIndex::PageLocked(from) => {
+                            lane.write_page_locked(&copy, 0, from, bytes, &between)?;
                         }
-                        Operand::Host { address: from, .. } => {
-                            lane.write(&copy, 0, from.add(at), bytes, &between)?;
-                        }
+                        PieceIndex::Host(from) => lane.write(&copy, 0, from, bytes, &between)?,
                     }
                     (copy.address(), Some(copy))
                 }
             };
             let addresses = Addresses { source, index, out, first_outside: lane.asked() };
-            device.kernels.launch(&rule, &addresses, lane.stream)?;
+            let crosses_bus = copy.is_none() || out_is_on_host;
+            device.kernels.launch(&rule, &addresses, lane.stream, crosses_bus)?;
             lane.wait()?;
             let Some(position) = lane.first_outside() else { return Ok(None) };
             let index = match copy {
@@ -319,15 +379,31 @@ impl Call<'_> {
                     bytes
                 }
             };
-            Ok(Some(Outside { position: rows.start as u64 + position, index }))
+            Ok(Some(Outside { position, index }))
         }
     }
 }
 
-/// An address that threads share, each for its own piece.
+/// Where the indices of a piece begin.
 #[derive(Clone, Copy)]
-struct SharedAddress(*mut u8);
+enum PieceIndex<'a> {
+    Host(*const u8),
+    PageLocked(*const u8),
+    /// At so many bytes in a block.
+    Device(&'a Memory, usize),
+}
 
-// SAFETY: only `in_pieces` has any, whose pieces don't overlap.
-unsafe impl Send for SharedAddress {}
-unsafe impl Sync for SharedAddress {}
+impl<'a> PieceIndex<'a> {
+    /// # Safety
+    /// The operand is longer than `at`.
+    unsafe fn of(index: Operand<'a>, at: usize) -> PieceIndex<'a> {
+        // SAFETY: as the caller says.
+        unsafe {
+            match index {
+                Operand::Host { address, .. } => PieceIndex::Host(address.add(at)),
+                Operand::PageLocked(address) => PieceIndex::PageLocked(address.add(at)),
+                Operand::Device(memory) => PieceIndex::Device(memory, at),
+            }
+        }
+    }
+}

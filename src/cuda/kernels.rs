@@ -74,6 +74,7 @@ pub struct Kernels {
     module: sys::CUmodule,
     /// For each width, the kernel for rows of one access and the one for longer rows.
     functions: [[sys::CUfunction; 2]; WIDTHS.len()],
+    multiprocessors: u64,
 }
 
 // SAFETY: the driver's handles may be used from any thread.
@@ -81,12 +82,20 @@ unsafe impl Send for Kernels {}
 unsafe impl Sync for Kernels {}
 
 impl Kernels {
-    /// Loads the kernels into the current context.
-    pub fn load() -> Result<Kernels, Error> {
+    /// Loads the kernels into the current context, which is that of `device`.
+    pub fn load(device: sys::CUdevice) -> Result<Kernels, Error> {
+        use sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT as MULTIPROCESSORS;
+        // SAFETY: the device exists.
+        let multiprocessors = unsafe { result::device::get_attribute(device, MULTIPROCESSORS) }
+            .during("cuDeviceGetAttribute")?;
         // SAFETY: the image is PTX with a NUL at its end.
         let module =
             unsafe { result::module::load_data(PTX.as_ptr().cast()) }.during("cuModuleLoadData")?;
-        let mut kernels = Kernels { module, functions: [[std::ptr::null_mut(); 2]; WIDTHS.len()] };
+        let mut kernels = Kernels {
+            module,
+            functions: [[std::ptr::null_mut(); 2]; WIDTHS.len()],
+            multiprocessors: multiprocessors.max(1) as u64,
+        };
         kernels.find_functions().inspect_err(|_| kernels.unload())?;
         Ok(kernels)
     }
@@ -110,15 +119,20 @@ impl Kernels {
 
     /// Starts the gather on `stream`. `first_outside` must have been set to its greatest value.
     ///
+    /// One that reads its index or writes its result over the bus needs few threads to keep that
+    /// busy, and is faster with no more than a block to a multiprocessor: measured on an H200, 116 us
+    /// for 1 Mi against 124.
+    ///
     /// # Safety
-    /// The addresses, of the device or of page-locked memory, hold what `rule` says of them until the stream has been waited for, and `out`
-    /// overlaps none of the others. `rule.length` and `rule.row_bytes` are not 0, and their
-    /// product is below 2^63.
+    /// The addresses, of the device or of page-locked memory, hold what `rule` says of them until the
+    /// stream has been waited for, and `out` overlaps none of the others. `rule.length` and
+    /// `rule.row_bytes` are not 0, and their product is below 2^63.
     pub unsafe fn launch(
         &self,
         rule: &Rule,
         at: &Addresses,
         stream: sys::CUstream,
+        crosses_bus: bool,
     ) -> Result<(), Error> {
         let width = access_width(rule.row_bytes | at.source | at.out);
         let units = rule.row_bytes >> width;
@@ -140,7 +154,8 @@ impl Kernels {
         };
         let (kind, per_thread) = if units == 1 { (0, 1) } else { (1, ROWS_PER_THREAD) };
         let blocks = (rule.length * units).div_ceil(u64::from(THREADS) * per_thread);
-        let grid = (blocks.min(MOST_BLOCKS) as u32, 1, 1);
+        let most = if crosses_bus { self.multiprocessors } else { MOST_BLOCKS };
+        let grid = (blocks.min(most) as u32, 1, 1);
         let mut parameters = [(&raw mut args).cast::<c_void>()];
         let function = self.functions[width][kind];
         // SAFETY: the kernel takes one GatherArgs by value, and the caller vouches for its content.

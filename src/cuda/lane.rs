@@ -27,7 +27,7 @@ const STAGED_BYTES: usize = 1 << 20;
 
 /// How long a wait looks again and again before it sleeps: to be woken costs more than a small
 /// gather takes, and the thread is one of libuv's or ours, not the event loop's.
-const LOOKS_FOR: Duration = Duration::from_micros(150);
+const LOOKS_FOR: Duration = Duration::from_micros(500);
 
 /// Bytes that are copied from page-locked memory between two checkpoints: some milliseconds' worth.
 const CHUNK_BYTES: usize = 128 << 20;

@@ -1,9 +1,10 @@
 //! How much idle memory is kept, on every device and page-locked on the host.
 
-use super::device;
+use super::device::{self, Device};
 use super::driver;
 use super::page_locked::POOL;
 use super::pool::Usage;
+use std::sync::Arc;
 
 /// Sets how many bytes of idle blocks each device, and the process in page-locked memory, keep for
 /// the next call, and frees what is beyond. `None` leaves a limit as it is. Loads no driver.
@@ -31,11 +32,14 @@ pub fn kept_limit(devices: &[Usage]) -> Option<usize> {
     device::kept_limit().or(devices.first().map(|usage| usage.limit))
 }
 
-/// Bytes in our blocks of each device that is in use.
+/// Bytes in our blocks of each device that is in use, once what is beyond the limits is freed: what
+/// was collected since the last call.
 pub fn device_usages() -> Vec<Usage> {
-    driver::loaded()
-        .map(|driver| driver.devices_in_use().map(|device| device.usage()).collect())
-        .unwrap_or_default()
+    let usage = |device: Arc<Device>| {
+        device.trim();
+        device.usage()
+    };
+    driver::loaded().map(|driver| driver.devices_in_use().map(usage).collect()).unwrap_or_default()
 }
 
 /// Bytes of page-locked memory in our blocks.
