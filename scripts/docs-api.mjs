@@ -35,9 +35,21 @@ function generate() {
   }
 }
 
-/** Without its own title, and without the property that is there for the types alone. */
+/**
+ * Without its own title, without the property that is there for the types alone, and with the name of a type that
+ * TypeDoc writes out in full.
+ */
 function dressed(text) {
-  return HEAD + text.replace(/^# .*\n+/, '').replace(/^##### \\\[elements\\\]\n[^#]*/m, '')
+  const inCode = /O extends\s+\| Int8Array<[^=]*?BigUint64Array<ArrayBufferLike> = /g
+  const inTable = /`O` \*extends\* (\\\| `\w+Array`\\<`ArrayBufferLike`\\> ?)+\|/g
+  return (
+    HEAD +
+    text
+      .replace(/^# .*\n+/, '')
+      .replace(/(<a id="elements"><\/a>\n\n)?##### \\\[elements\\\]\n[^#]*?(?=<a id|#)/, '')
+      .replace(inCode, 'O extends SameClass<S> = ')
+      .replace(inTable, '`O` *extends* [`SameClass`](#sameclass)\\<`S`\\> |')
+  )
 }
 
 const made = dressed(generate())

@@ -1,5 +1,5 @@
-// npm run test:docs [-- FILE...]: runs every ```js block of README.md, CONTRIBUTING.md and docs/, each in a process
-// of its own and with `cugather` meaning this checkout.
+// npm run test:docs [-- FILE...]: runs every ```js block of README.md and the pages beside it and in docs/, each in
+// a process of its own and with `cugather` meaning this checkout.
 //
 // - A block with an `import` is a module; any other is CommonJS in an async function, so that it can use await.
 // - `// => VALUE`, at the end of a line or on the lines below a statement, says what util.inspect gives of that line's
@@ -7,6 +7,7 @@
 //   begin with `//    `. A wrong value fails, and so does a block that throws, prints to stderr, never ends, or ends
 //   without having come to every value.
 // - ```js node>=24 is run by that Node, from the npm package `node`, where this one is older.
+// - Links from page to page have to lead somewhere.
 // - ```ts blocks are signatures, and api.md is generated: both stand for the types, which `npm test` checks. ```sh and
 //   ```python blocks are not run.
 
@@ -14,6 +15,7 @@ import { execFile, execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { brokenLinks } from './docs-links.mjs'
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..')
 const checker = path.join(root, 'scripts', 'test-docs-check.cjs')
@@ -121,11 +123,14 @@ function run(block) {
 
 const pages = process.argv.slice(2)
 if (pages.length === 0) {
-  pages.push('README.md', 'CONTRIBUTING.md')
+  pages.push('README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'examples/README.md')
   for (const name of readdirSync(path.join(root, 'docs')).sort()) {
-    if (name.endsWith('.md') && name !== 'api.md') pages.push(`docs/${name}`)
+    if (name.endsWith('.md')) pages.push(`docs/${name}`)
   }
 }
+
+const broken = pages.flatMap((page) => brokenLinks(root, page))
+for (const link of broken) console.error(link)
 
 const waiting = pages.flatMap(blocksOf).filter(({ kind }) => kind === 'js')
 const done = []
@@ -141,6 +146,6 @@ for (const page of pages) {
 }
 const failed = done.filter(({ failure }) => failure)
 for (const { at, failure } of failed) console.error(`\n${at}: the block fails\n${failure}`)
-if (failed.length > 0) process.exitCode = 1
-console.log(`${done.length} blocks, ${failed.length} failed`)
+if (failed.length > 0 || broken.length > 0) process.exitCode = 1
+console.log(`${done.length} blocks, ${failed.length} failed; ${broken.length} broken links`)
 if (done.length === 0) throw new Error('There are no blocks to run')
