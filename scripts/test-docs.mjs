@@ -7,6 +7,7 @@
 //   begin with `//    `. A wrong value fails, and so does a block that throws, prints to stderr, never ends, or ends
 //   without having come to every value.
 // - ```js node>=24 is run by that Node, from the npm package `node`, where this one is older.
+// - docs/errors.md has to have every `code` that the sources give an error.
 // - Links from page to page have to lead somewhere.
 // - ```ts blocks are signatures, and api.md is generated: both stand for the types, which `npm test` checks. ```sh and
 //   ```python blocks are not run.
@@ -129,6 +130,20 @@ if (pages.length === 0) {
   }
 }
 
+/** Codes in the sources that docs/errors.md doesn't have. */
+function undocumentedCodes() {
+  const page = readFileSync(path.join(root, 'docs', 'errors.md'), 'utf8')
+  const sources = ['index.js', 'load.js', 'src/binding/failure.rs']
+  const codes = sources.flatMap(
+    (file) =>
+      readFileSync(path.join(root, file), 'utf8').match(/\b(ERR_[A-Z_]+|ABORT_ERR)\b/g) ?? [],
+  )
+  if (codes.length === 0) throw new Error('No source has a code')
+  return [...new Set(codes)].filter((code) => !new RegExp(`\\b${code}\\b`).test(page))
+}
+
+const codes = undocumentedCodes()
+for (const code of codes) console.error(`docs/errors.md: there is nothing about ${code}`)
 const broken = pages.flatMap((page) => brokenLinks(root, page))
 for (const link of broken) console.error(link)
 
@@ -146,6 +161,6 @@ for (const page of pages) {
 }
 const failed = done.filter(({ failure }) => failure)
 for (const { at, failure } of failed) console.error(`\n${at}: the block fails\n${failure}`)
-if (failed.length > 0 || broken.length > 0) process.exitCode = 1
+if (failed.length > 0 || broken.length > 0 || codes.length > 0) process.exitCode = 1
 console.log(`${done.length} blocks, ${failed.length} failed; ${broken.length} broken links`)
 if (done.length === 0) throw new Error('There are no blocks to run')

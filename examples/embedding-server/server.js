@@ -6,8 +6,6 @@ const { DeviceArray } = require('cugather')
 
 /** Ids in one request: what bounds the memory that a request can cost. */
 const MOST_IDS = 65536
-/** Lookups at a time. Two run, the others wait in cugather's queue: better to say no than to be late. */
-const MOST_LOOKUPS = 256
 
 const schema = {
   body: {
@@ -38,18 +36,19 @@ function signalOf(reply) {
 
 /**
  * The server, not listening yet. `table`: a DeviceArray of float32 with a rowLength; it is disposed of when the server
- * closes.
+ * closes. `mostLookups`: how many are taken at a time. Two of them run, the others wait in cugather's queue; it is
+ * better to say no than to be late. Other options are Fastify's.
  *
  * - `POST /lookup` with `{ "ids": [3, 1] }` answers with the rows, one after the other, as little-endian float32.
  *   400 where an id names no row, saying which; 503 where too many lookups wait.
  * - `GET /stats` answers `{ running, served, aborted, refused }`.
  */
-function createServer(table, options) {
+function createServer(table, { mostLookups = 256, ...options } = {}) {
   const app = Fastify({ bodyLimit: MOST_IDS * 12, ...options })
   const stats = { running: 0, served: 0, aborted: 0, refused: 0 }
 
   app.post('/lookup', { schema }, async (request, reply) => {
-    if (stats.running >= MOST_LOOKUPS) {
+    if (stats.running >= mostLookups) {
       stats.refused++
       return reply.code(503).header('retry-after', 1).send({ error: 'too many lookups' })
     }

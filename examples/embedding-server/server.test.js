@@ -89,6 +89,32 @@ test('a client that leaves takes its gather out of the queue', async (t) => {
   t.true(expectedRows(ids).equals(Buffer.from(await response.arrayBuffer())))
 })
 
+test('more lookups than are taken at a time are a 503', async (t) => {
+  const table = await DeviceArray.from(weight, { rowLength: ROW_LENGTH })
+  let open
+  const gate = new Promise((resolve) => {
+    open = resolve
+  })
+  // The table, behind a gate: so both lookups are still there when the third comes.
+  const slow = {
+    rowLength: ROW_LENGTH,
+    gather: (...args) => gate.then(() => table.gather(...args)),
+    dispose: () => table.dispose(),
+  }
+  const app = createServer(slow, { mostLookups: 2 })
+  t.teardown(() => app.close())
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+
+  const taken = [lookup(url, [1]), lookup(url, [2])]
+  while ((await statsOf(url)).running < 2) await sleep(1)
+  const refused = await lookup(url, [3])
+  t.is(refused.status, 503)
+  t.is(refused.headers.get('retry-after'), '1')
+  open()
+  for (const response of await Promise.all(taken)) t.is(response.status, 200)
+  t.is((await lookup(url, [3])).status, 200)
+})
+
 test('the table is disposed of with the server', async (t) => {
   const { app, table } = await listening(t)
   await app.close()
