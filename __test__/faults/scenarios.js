@@ -4,7 +4,7 @@
 
 const { Worker } = require('node:worker_threads')
 const assert = require('node:assert/strict')
-const { cudaStatus, DeviceArray, explain } = require('../../index.js')
+const { cudaStatus, DeviceArray, explain, pinned, setMemoryLimits } = require('../../index.js')
 const { f32, i32 } = require('../helpers/arrays.js')
 
 const numbers = (length) => Float32Array.from({ length }, (_, i) => i)
@@ -67,6 +67,29 @@ module.exports = {
     array.dispose()
     rows?.dispose()
     await step(f32(1), i32(0))
+  },
+
+  'page-locked arrays': async (step) => {
+    const { attempt, device } = step
+    const [source, index] = [numbers(300_000), indices(300_000, 300_000)]
+    const from = await attempt(pinned(Float32Array, source.length))
+    const by = await attempt(pinned(Int32Array, index.length))
+    const out = await attempt(pinned(Float32Array, index.length))
+    if (!from || !by || !out) return
+    from.set(source)
+    by.set(index)
+    await step(from, by)
+    await step(from, by.subarray(0, 1000), { out: out.subarray(0, 1000) })
+    await step(from, by, { rowLength: 3, mode: 'wrap', out: new Float32Array(900_000) })
+    const table = await attempt(DeviceArray.from(source, { device, placement: 'pinned' }))
+    const rows = table && (await attempt(table.gather(i32(5, 6), { result: 'device' })))
+    const back = rows && (await attempt(rows.toHost()))
+    if (back) assert.deepEqual([...back], [5, 6])
+    table?.dispose()
+    rows?.dispose()
+    await attempt(setMemoryLimits({ pinnedBytes: 1 << 20 }))
+    await step(f32(1), i32(0))
+    await attempt(setMemoryLimits({ pinnedBytes: 256 << 20 }))
   },
 
   'status and route': async (step) => {

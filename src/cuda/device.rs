@@ -90,8 +90,7 @@ impl Device {
         &self,
         work: impl Fn(&mut Lane) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        self.usable()?;
-        self.make_current().inspect_err(|error| self.check(error, self.make_current()))?;
+        self.enter()?;
         let result = match self.attempt(&work) {
             Err(error) if error.is_out_of_memory() => {
                 self.release();
@@ -107,15 +106,21 @@ impl Device {
     /// A block of page-locked memory, which belongs to no device; this one's context serves to ask
     /// for it.
     pub(super) fn with_page_locked(&self, bytes: usize) -> Result<PageLocked, Error> {
-        self.usable()?;
-        self.make_current()?;
-        match PageLocked::new(bytes) {
+        self.enter()?;
+        let made = match PageLocked::new(bytes) {
             Err(error) if error.is_out_of_memory() => {
                 self.release();
                 PageLocked::new(bytes)
             }
             other => other,
-        }
+        };
+        made.inspect_err(|error| self.check(error, self.make_current()))
+    }
+
+    /// Makes the device's context the calling thread's, where it is alive.
+    fn enter(&self) -> Result<(), Error> {
+        self.usable()?;
+        self.make_current().inspect_err(|error| self.check(error, self.make_current()))
     }
 
     fn release(&self) {
