@@ -1,5 +1,5 @@
 // Packs all that a GPU machine without Node, npm or a registry needs into gpu-bundle/: the built
-// addon, the tests with their runner, the demo, the kernels with their benchmark, and this Node.
+// addon, the tests with their runner, the demo, the kernels, the benchmark, and this Node.
 // There, gpu-bundle/run.sh runs them. It needs bash, python3 and the NVIDIA driver, nothing else.
 
 import { execFileSync } from 'node:child_process'
@@ -7,6 +7,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'no
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { buildEmptyTask } from '../bench/peers.mjs'
 
 const MOST_MIB = 60
 
@@ -33,7 +34,8 @@ function copy(relative) {
   cpSync(path.join(root, relative), path.join(inside, relative), {
     recursive: true,
     // Nested packages are copied on their own where they are needed.
-    filter: (from) => !from.slice(path.join(root, relative).length).includes('node_modules'),
+    filter: (from) =>
+      !/node_modules|[/\\](results|target)$/.test(from.slice(path.join(root, relative).length)),
   })
 }
 
@@ -52,6 +54,7 @@ if (addons.length === 0) {
   process.exit(1)
 }
 
+buildEmptyTask()
 rmSync(bundle, { recursive: true, force: true })
 mkdirSync(inside, { recursive: true })
 for (const file of [
@@ -61,8 +64,7 @@ for (const file of [
   '__test__',
   'examples',
   'kernels',
-  'bench/kernels.py',
-  'bench/calls.js',
+  'bench',
   ...addons,
 ]) {
   copy(file)

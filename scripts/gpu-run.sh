@@ -10,8 +10,8 @@
 #   memcheck  every vector under compute-sanitizer's memcheck, where it is on the PATH
 #   sanitize  the same under racecheck and initcheck as well
 #   large     sizes past 2^31 elements and 4 GiB
-#   calls     whole calls, on the CPU and on CUDA, beside a JavaScript loop
-#   kernels   the kernels beside PyTorch's, where that is installed
+#   bench     npm run bench, beside what Python, PyTorch, CuPy and nvcc there are; its files go to
+#             gpu-bundle/bench
 #
 # A missing GPU is a failure. Each part runs whatever became of the ones before it; the exit code
 # is that of the last one that failed.
@@ -55,9 +55,8 @@ run() {
     all) for each in suite demo memcheck; do run "$each"; done ;;
     suite) part suite ava ;;
     large) part large node --expose-gc __test__/large.js ;;
-    calls) for device in cpu cuda; do part calls node bench/calls.js "$device"; done ;;
+    bench) part bench env -u CUGATHER_DEVICE node bench/run.mjs --out ../bench ;;
     demo) part demo node examples/demo.js ;;
-    kernels) part kernels python3 bench/kernels.py --json ../kernels.json ;;
     memcheck) sanitize memcheck ;;
     sanitize) for tool in memcheck racecheck initcheck; do sanitize "$tool"; done ;;
     *) echo "run.sh: no part '$1'" >&2; exit 2 ;;

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Times the kernels of kernels/gather.ptx beside PyTorch's index_select, on this machine's GPU.
 
-    python3 bench/kernels.py [--json FILE]
+    python3 bench/peers/kernels.py [--quick] [--json FILE]
 
 Needs PyTorch with CUDA. Both gather the same rows by the same random int32 indices in one process,
-timed by CUDA events, the median of many runs after a warm-up; ours are compared with PyTorch's,
-bit for bit, in a result that was poisoned first. GB/s count row read + row write + index read.
+timed by CUDA events, in turns, the median of many runs after a warm-up; ours are compared with
+PyTorch's, bit for bit, in a result that was poisoned first. GB/s count row read + row write + index
+read.
 """
 
 import argparse
@@ -16,7 +17,7 @@ import statistics
 
 import torch
 
-PTX = pathlib.Path(__file__).resolve().parent.parent / "kernels" / "gather.ptx"
+PTX = pathlib.Path(__file__).resolve().parent.parent.parent / "kernels" / "gather.ptx"
 THREADS = 256
 INT32, RAISE = 4, 0  # IndexType and Mode in kernels/gather.cu
 ROUNDS = 30
@@ -93,19 +94,19 @@ class Kernels:
         return launch
 
 
-def median_us(work, rounds=ROUNDS):
-    """The median time of one run in microseconds, by CUDA events around each."""
-    for _ in range(3):
-        work()
-    times = []
-    for _ in range(rounds):
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        begin.record()
-        work()
-        end.record()
-        end.synchronize()
-        times.append(begin.elapsed_time(end) * 1000)
-    return statistics.median(times)
+def medians_us(works, rounds=ROUNDS):
+    """The median time of one run of each, in microseconds, by CUDA events around it; in turns."""
+    times = [[] for _ in works]
+    for round in range(3 + rounds):
+        for work, of in zip(works, times):
+            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            begin.record()
+            work()
+            end.record()
+            end.synchronize()
+            if round >= 3:
+                of.append(begin.elapsed_time(end) * 1000)
+    return [statistics.median(of) for of in times]
 
 
 def measure(kernels, rows, width, length):
@@ -123,8 +124,8 @@ def measure(kernels, rows, width, length):
     launch()
     torch.index_select(table, 0, index, out=theirs)
     equal = bool(torch.equal(out, theirs)) and first_outside.item() == -1
-    ours = median_us(launch)
-    pytorch = median_us(lambda: torch.index_select(table, 0, index, out=theirs))
+    select = lambda: torch.index_select(table, 0, index, out=theirs)
+    ours, pytorch = medians_us([launch, select])
     moved = length * (width * 4 * 2 + 4)
     return {
         "rows": rows,
@@ -141,28 +142,34 @@ def measure(kernels, rows, width, length):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--json", type=pathlib.Path, help="write the figures there as well")
+    parser.add_argument("--json", help="write the figures there as well; '-': there alone, to stdout")
+    parser.add_argument("--quick", action="store_true", help="small sizes")
     arguments = parser.parse_args()
     kernels = Kernels()
     # Scalars out of 128 Mi; then rows of a table of 8 GiB, one Mi of them.
     shapes = [(1 << 27, 1, 1 << k) for k in (10, 16, 20, 27)]
     shapes += [((2 << 30) // width, width, 1 << 20) for width in (4, 16, 32, 64, 128, 256)]
+    if arguments.quick:
+        shapes = [(1 << 20, 1, 1 << 10), (1 << 16, 32, 1 << 14)]
+    show = print if arguments.json != "-" else lambda *_: None
     device = torch.cuda.get_device_properties(0)
     report = {"device": device.name, "torch": torch.__version__, "cuda": torch.version.cuda}
     report["results"] = []
-    print(f"{device.name}, PyTorch {torch.__version__}")
-    print("      rows floats   indices   cugather    PyTorch  ratio    GB/s  equal")
+    show(f"{device.name}, PyTorch {torch.__version__}")
+    show("      rows floats   indices   cugather    PyTorch  ratio    GB/s  equal")
     for shape in shapes:
         result = measure(kernels, *shape)
         report["results"].append(result)
-        print(
+        show(
             f"{result['rows']:>10} {result['row_floats']:>6} {result['indices']:>9}"
             f" {result['cugather_us']:>7.1f} us {result['pytorch_us']:>7.1f} us"
             f" {result['ratio']:>6.3f} {result['cugather_gb_s']:>7.1f}  {result['equal']}"
         )
         torch.cuda.empty_cache()
-    if arguments.json:
-        arguments.json.write_text(json.dumps(report, indent=2) + "\n")
+    if arguments.json == "-":
+        print(json.dumps(report))
+    elif arguments.json:
+        pathlib.Path(arguments.json).write_text(json.dumps(report, indent=2) + "\n")
     if not all(result["equal"] for result in report["results"]):
         raise SystemExit("a result differs from PyTorch's")
 
