@@ -215,6 +215,14 @@ export interface GatherOptions<
    * Default `'host'`.
    */
   result?: R | undefined
+  /**
+   * Aborts the call: it rejects with an `AbortError` (`code` `'ABORT_ERR'`, the signal's reason for
+   * its `cause`). At once where the signal is aborted already, or while the call waits; while it
+   * runs, as soon as its memory can be let go: between two of its chunks, some ten milliseconds at
+   * most. `out` may then hold part of the result. One signal serves any number of calls, and keeps
+   * nothing of them.
+   */
+  signal?: AbortSignal | undefined
 }
 
 /** Not for users: `DeviceArray` in index.js holds one of these in a private field. */

@@ -1,6 +1,7 @@
 'use strict'
 
 const { Buffer, constants } = require('node:buffer')
+const diagnosticsChannel = require('node:diagnostics_channel')
 const { isArrayBuffer, isPromise, isSharedArrayBuffer } = require('node:util/types')
 const binding = require('./load.js')
 
@@ -76,32 +77,122 @@ const key = Symbol('DeviceArray')
 // The native array inside a DeviceArray; any other value as it is.
 let unwrapped
 
+const wrapped = (result) =>
+  result instanceof ResidentArray ? new DeviceArray(key, result) : result
+
 // A call that can't begin gives its failure in place of a promise. What the caller's own code
 // throws meanwhile rejects as it is.
 async function settled(start) {
   const started = start()
   if (!isPromise(started)) throw toError(started, settled)
   try {
-    const result = await started
-    return result instanceof ResidentArray ? new DeviceArray(key, result) : result
+    return wrapped(await started)
   } catch (failure) {
     throw toError(failure, settled)
   }
 }
 
+// Everybody who listens there is told of every gather.
+const channel = diagnosticsChannel.channel('cugather:gather')
+
+// A realm of `vm` may have no AbortSignal; then nobody in it can have one to pass.
+const aborted = globalThis.AbortSignal && getter(AbortSignal.prototype, 'aborted')
+const reason = globalThis.AbortSignal && getter(AbortSignal.prototype, 'reason')
+const { addEventListener, removeEventListener } = globalThis.EventTarget?.prototype ?? {}
+
+const isAborted = (signal) => apply(aborted, signal, [])
+
+function isSignal(value) {
+  try {
+    isAborted(value)
+    return true
+  } catch {
+    return false
+  }
+}
+
+// As Node's own functions reject.
+function abortError(signal, caller) {
+  const cause = apply(reason, signal, [])
+  const error = new Error('The operation was aborted', { cause })
+  captureStackTrace(error, caller)
+  return defineProperties(error, {
+    name: { value: 'AbortError', writable: true, configurable: true },
+    code: { value: 'ABORT_ERR', enumerable: true, writable: true, configurable: true },
+  })
+}
+
+// By signal, the calls that it aborts and the one listener for all of them: Node warns of a signal
+// with many listeners, and a signal may outlive any number of calls.
+const listeners = new WeakMap()
+let lastId = 0
+
+function listen(signal) {
+  // 0 is for calls that nobody aborts.
+  lastId = (lastId % 0xffffffff) + 1
+  let listener = listeners.get(signal)
+  if (!listener) {
+    const ids = new Set()
+    const abort = () => {
+      for (const id of ids) binding.abort(id)
+    }
+    listener = { ids, abort }
+    listeners.set(signal, listener)
+    apply(addEventListener, signal, ['abort', abort, { once: true }])
+  }
+  listener.ids.add(lastId)
+  return lastId
+}
+
+function unlisten(signal, id) {
+  const { ids, abort } = listeners.get(signal)
+  ids.delete(id)
+  if (ids.size > 0) return
+  listeners.delete(signal)
+  apply(removeEventListener, signal, ['abort', abort])
+}
+
 // index.d.ts says what all of these do.
 
-const cudaGather = (source, index, options) =>
-  settled(() =>
-    binding.cudaGather(
+async function cudaGather(source, index, options) {
+  const signal = options?.signal
+  if (signal !== undefined) {
+    if (!isSignal(signal)) throw toError(binding.refuseSignal(signal), cudaGather)
+    if (isAborted(signal)) throw abortError(signal, cudaGather)
+  }
+  const told = channel.hasSubscribers ? { __proto__: null } : undefined
+  const id = signal === undefined ? 0 : listen(signal)
+  try {
+    const started = binding.cudaGather(
       unwrapped(source),
       unwrapped(index),
       options,
       defaultDevice,
       createResult,
       bufferKind,
-    ),
-  )
+      id,
+      told,
+    )
+    if (!isPromise(started)) throw started
+    const result = wrapped(await started)
+    // Where the call was too far to be stopped, it was still not wanted any more.
+    if (signal !== undefined && isAborted(signal)) {
+      if (result instanceof DeviceArray) result.dispose()
+      throw abortError(signal, cudaGather)
+    }
+    if (told) channel.publish({ ...told })
+    return result
+  } catch (failure) {
+    const error =
+      failure?.errorClass === 'AbortError'
+        ? abortError(signal, cudaGather)
+        : toError(failure, cudaGather)
+    if (told) channel.publish({ ...told, error })
+    throw error
+  } finally {
+    if (id) unlisten(signal, id)
+  }
+}
 
 const explain = (source, index, options) =>
   settled(() =>

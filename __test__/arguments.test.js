@@ -111,7 +111,7 @@ test('an unknown option or mode lists the known ones', async (t) => {
     t,
     [f32(1), i32(0), { mod: 'wrap' }],
     VALUE,
-    /^Unknown option 'mod'; the options are mode, fillValue, wrapNegative, rowLength, out, device, result$/,
+    /^Unknown option 'mod'; the options are mode, fillValue, wrapNegative, rowLength, out, device, result, signal$/,
   )
   await refuses(
     t,

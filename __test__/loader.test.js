@@ -301,7 +301,7 @@ test('no name outside the scope is asked for on any platform, and no process is 
   t.true(asked.includes('@cugather/binding-win32-x64-msvc'))
   const strange = asked.filter(
     (name) =>
-      !/^(cugather|node:(buffer|fs|path|module|util\/types)|\.\/(load\.js|package\.json)|@cugather\/binding-.*)$/.test(
+      !/^(cugather|node:(buffer|diagnostics_channel|fs|path|module|util\/types)|\.\/(load\.js|package\.json)|@cugather\/binding-.*)$/.test(
         name,
       ),
   )

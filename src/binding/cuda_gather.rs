@@ -1,13 +1,18 @@
 //! `cudaGather`: from JavaScript's arguments to a task on its way.
 
 use super::arguments::{Arguments, Array, Memories};
+use super::describe::describe;
+use super::explain::Explanation;
 use super::failure::Failure;
-use super::task::{GatherTask, Reference, begin, hold, taken};
+use super::queue;
+use super::resident_array::{Kind, ResidentArray};
+use super::task::{Held, Reference, Task, Times, begin_as, hold, taken};
 use super::typed_array::{Memory, Realm};
+use crate::checkpoint::Checkpoint;
 use crate::cuda::Lent;
-use crate::gather::{Input, Output, Request};
-use napi::Env;
-use napi::bindgen_prelude::{FnArgs, Function, Unknown};
+use crate::gather::{self, DeviceChoice, Input, Output, Request, Route, Storage};
+use napi::bindgen_prelude::{FnArgs, FromNapiValue, Function, Object, Unknown};
+use napi::{Env, JsValue, ValueType};
 use napi_derive::napi;
 
 /// Gathers rows of `source`: `result[i] = source[index[i]]`, as
@@ -50,15 +55,35 @@ pub fn cuda_gather<'env>(
     default_device: Unknown<'env>,
     create: Function<'env, FnArgs<(u32, f64)>, Unknown<'env>>,
     buffer_kind: Function<'env, Unknown<'env>, u32>,
+    id: u32,
+    observation: Unknown<'env>,
 ) -> napi::Result<Unknown<'env>> {
     let realm = Realm { create, buffer_kind };
     let task = Arguments::read(source, index, options, default_device, &realm)
-        .and_then(|call| prepare(call, &realm));
-    begin(env, task)
+        .and_then(|call| prepare(call, observation, &realm));
+    begin_as(env, id, task)
 }
 
-/// The task for a call: its inputs copied or held, its result made.
-fn prepare<'env>(call: Arguments<'env>, realm: &Realm<'env>) -> Result<GatherTask, Failure> {
+/// The failure for a `signal` that is no AbortSignal: what is one, index.js knows.
+#[napi(skip_typescript)]
+pub fn refuse_signal<'env>(env: &'env Env, signal: Unknown<'env>) -> napi::Result<Unknown<'env>> {
+    Failure::invalid_type("signal", "an AbortSignal", describe(signal)).into_value(env, false)
+}
+
+/// Stops the call that was given this number, as soon as its memory can be let go: at once where it
+/// waits, else between two of its chunks.
+#[napi(skip_typescript)]
+pub fn abort(env: &Env, id: u32) {
+    queue::abort(env, id);
+}
+
+/// The task for a call: its inputs copied or held, its result made. What it took is to be told to
+/// `observation`, where that is an object.
+fn prepare<'env>(
+    call: Arguments<'env>,
+    observation: Unknown<'env>,
+    realm: &Realm<'env>,
+) -> Result<GatherTask, Failure> {
     let is_callers = call.out.is_some();
     let result = match call.out {
         Some(out) => Some(out),
@@ -69,7 +94,7 @@ fn prepare<'env>(call: Arguments<'env>, realm: &Realm<'env>) -> Result<GatherTas
     let mut held = Vec::new();
     let out = match (&result, memory.result) {
         (Some(result), Some(Memory { address, bytes })) => {
-            held.push(hold(result.value)?);
+            held.push(Held::of(result)?);
             match Lent::at(address, bytes).filter(|_| is_callers) {
                 Some(lent) => Output::Pinned(address, lent),
                 None => Output::Host { address, is_callers },
@@ -87,7 +112,18 @@ fn prepare<'env>(call: Arguments<'env>, realm: &Realm<'env>) -> Result<GatherTas
         index: input(call.index, memory.index, index_alignment, &mut held)?,
         out,
     };
-    Ok(GatherTask { request, device: call.device, held, result: call.result, index_is_bigint })
+    let observation = match observation.get_type()? {
+        ValueType::Object => Some(Observation { object: hold(observation)?, route: None }),
+        _ => None,
+    };
+    Ok(GatherTask {
+        request,
+        device: call.device,
+        held,
+        result: call.result,
+        index_is_bigint,
+        observation,
+    })
 }
 
 /// An array of the host, copied or held; a resident one, which lives anyway.
@@ -95,13 +131,89 @@ fn input(
     array: Array,
     memory: Option<Memory>,
     alignment: usize,
-    held: &mut Vec<Reference>,
+    held: &mut Vec<Held>,
 ) -> Result<Input, Failure> {
     match (array, memory) {
         (Array::Host(view), Some(memory)) => taken(&view, memory, alignment, held),
         (Array::Resident(storage, _), _) => Ok(Input::Resident(storage)),
         (Array::Host(_), None) => {
             unreachable!("the memory of every array of the host was looked up")
+        }
+    }
+}
+
+struct GatherTask {
+    request: Request,
+    device: DeviceChoice,
+    /// What must not be collected while the task runs: the result first, where it is on the host,
+    /// then the inputs that are read in place.
+    held: Vec<Held>,
+    result: Kind,
+    index_is_bigint: bool,
+    observation: Option<Observation>,
+}
+
+/// Somebody who wants to know what the call took.
+struct Observation {
+    object: Reference,
+    route: Option<Explanation>,
+}
+
+// SAFETY: the reference is only used on its environment's thread.
+unsafe impl Send for Observation {}
+
+/// Bytes on the host of a task that a long one may let pass.
+const SMALL_BYTES: usize = 4 << 20;
+
+impl Task for GatherTask {
+    type Output = Option<Storage>;
+
+    fn compute(&mut self, checkpoint: Checkpoint) -> Result<Option<Storage>, Failure> {
+        if let Some(observation) = &mut self.observation {
+            observation.route = Some(Explanation::of(Route::of(&self.request, self.device)?));
+        }
+        Ok(gather::run(&self.request, self.device, checkpoint)?)
+    }
+
+    fn resolve<'env>(
+        &mut self,
+        env: &'env Env,
+        storage: Option<Storage>,
+    ) -> Result<Unknown<'env>, Failure> {
+        self.held.iter().try_for_each(|held| held.check(env))?;
+        match storage {
+            Some(storage) => Ok(ResidentArray::into_value(env, storage, self.result)?),
+            None => self.held[0].value(env),
+        }
+    }
+
+    fn is_small(&self) -> bool {
+        self.request.moved_bytes() <= SMALL_BYTES
+    }
+
+    fn tell(&mut self, env: &Env, times: Times) -> napi::Result<()> {
+        let Some(Observation { object, route }) = &self.observation else { return Ok(()) };
+        let object = object.get_value(env)?;
+        // SAFETY: the value is an object of this environment.
+        let mut object = unsafe { Object::from_napi_value(env.raw(), object.raw()) }?;
+        if let Some(route) = route {
+            object.set("route", route.route.as_str())?;
+            object.set("device", route.device.as_str())?;
+            object.set("bytesToDevice", route.bytes_to_device)?;
+            object.set("bytesFromDevice", route.bytes_from_device)?;
+        }
+        object.set("waitMs", times.waited.as_secs_f64() * 1e3)?;
+        object.set("runMs", times.ran.as_secs_f64() * 1e3)
+    }
+
+    fn index_is_bigint(&self) -> bool {
+        self.index_is_bigint
+    }
+
+    fn finish(self, env: &Env) {
+        self.held.into_iter().for_each(|held| held.release(env));
+        if let Some(Observation { object, .. }) = self.observation {
+            let _ = object.unref(env);
         }
     }
 }

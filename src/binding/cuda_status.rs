@@ -1,12 +1,13 @@
 //! `cudaStatus`: is CUDA usable, and if not, why.
 
 use super::failure::Failure;
-use super::task::caught;
+use super::task::{Task, begin, into_unknown};
+use crate::checkpoint::Checkpoint;
 use crate::cuda::{
     Driver, Properties, Usage, device_usages, driver, kept_limit, page_locked_usage,
 };
-use napi::bindgen_prelude::AsyncTask;
-use napi::{Env, Task};
+use napi::Env;
+use napi::bindgen_prelude::Unknown;
 use napi_derive::napi;
 
 /// What {@link cudaStatus} found.
@@ -74,22 +75,25 @@ pub struct CudaMemory {
 ///
 /// Never rejects for want of CUDA: that is an answer.
 #[napi(ts_return_type = "Promise<CudaStatus>")]
-pub fn cuda_status() -> AsyncTask<StatusTask> {
-    AsyncTask::new(StatusTask)
+pub fn cuda_status(env: &Env) -> napi::Result<Unknown<'_>> {
+    begin(env, Ok(StatusTask))
 }
 
-pub struct StatusTask;
+struct StatusTask;
 
 impl Task for StatusTask {
-    type Output = Result<CudaStatus, Failure>;
-    type JsValue = CudaStatus;
+    type Output = CudaStatus;
 
-    fn compute(&mut self) -> napi::Result<Self::Output> {
-        Ok(caught(|| Ok(status())))
+    fn compute(&mut self, _checkpoint: Checkpoint) -> Result<CudaStatus, Failure> {
+        Ok(status())
     }
 
-    fn resolve(&mut self, env: Env, output: Self::Output) -> napi::Result<CudaStatus> {
-        output.map_err(|failure| failure.into_rejection(&env, false))
+    fn resolve<'env>(
+        &mut self,
+        env: &'env Env,
+        status: CudaStatus,
+    ) -> Result<Unknown<'env>, Failure> {
+        into_unknown(env, status)
     }
 }
 

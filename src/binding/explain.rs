@@ -2,12 +2,13 @@
 
 use super::arguments::{Arguments, Array, Memories};
 use super::failure::Failure;
-use super::task::{begin, caught};
+use super::task::{Task, begin, into_unknown};
 use super::typed_array::{Memory, Realm};
+use crate::checkpoint::Checkpoint;
 use crate::cuda::Lent;
 use crate::gather::{DeviceChoice, Input, Output, Request, Route};
+use napi::Env;
 use napi::bindgen_prelude::{FnArgs, Function, Unknown};
-use napi::{Env, Task};
 use napi_derive::napi;
 
 /// What {@link explain} found.
@@ -26,6 +27,17 @@ pub struct Explanation {
     pub bytes_to_device: f64,
     /// Bytes that would cross the bus from the device.
     pub bytes_from_device: f64,
+}
+
+impl Explanation {
+    pub fn of(route: Route) -> Explanation {
+        Explanation {
+            route: route.name.to_owned(),
+            device: route.home.name(),
+            bytes_to_device: route.to_device as f64,
+            bytes_from_device: route.from_device as f64,
+        }
+    }
 }
 
 /// Says which route {@link cudaGather} would take with these arguments and how many bytes it would
@@ -89,22 +101,17 @@ struct ExplainTask {
 }
 
 impl Task for ExplainTask {
-    type Output = Result<Explanation, Failure>;
-    type JsValue = Explanation;
+    type Output = Explanation;
 
-    fn compute(&mut self) -> napi::Result<Self::Output> {
-        Ok(caught(|| {
-            let route = Route::of(&self.request, self.device).map_err(Failure::Gather)?;
-            Ok(Explanation {
-                route: route.name.to_owned(),
-                device: route.home.name(),
-                bytes_to_device: route.to_device as f64,
-                bytes_from_device: route.from_device as f64,
-            })
-        }))
+    fn compute(&mut self, _checkpoint: Checkpoint) -> Result<Explanation, Failure> {
+        Ok(Explanation::of(Route::of(&self.request, self.device)?))
     }
 
-    fn resolve(&mut self, env: Env, output: Self::Output) -> napi::Result<Explanation> {
-        output.map_err(|failure| failure.into_rejection(&env, false))
+    fn resolve<'env>(
+        &mut self,
+        env: &'env Env,
+        explanation: Explanation,
+    ) -> Result<Unknown<'env>, Failure> {
+        into_unknown(env, explanation)
     }
 }

@@ -92,14 +92,6 @@ impl Failure {
         Ok(failure.to_unknown())
     }
 
-    /// To reject a promise with.
-    pub fn into_rejection(self, env: &Env, index_is_bigint: bool) -> napi::Error {
-        match self.into_value(env, index_is_bigint) {
-            Ok(value) => napi::Error::from_unknown_without_coercion(value),
-            Err(failed) => failed,
-        }
-    }
-
     fn class_and_code(&self) -> (&'static str, &'static str) {
         use gather::Error::{Apart, Cuda, OutOfHostMemory, OutOfRange, Stopped};
         match self {

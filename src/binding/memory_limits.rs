@@ -2,10 +2,11 @@
 
 use super::failure::Failure;
 use super::options::MemoryLimits;
-use super::task::{begin, caught};
+use super::task::{Task, begin, undefined};
+use crate::checkpoint::Checkpoint;
 use crate::cuda::set_kept_limits;
+use napi::Env;
 use napi::bindgen_prelude::Unknown;
-use napi::{Env, Task};
 use napi_derive::napi;
 
 /// Sets how much idle memory is kept for the next call, and frees what is beyond. Memory that arrays
@@ -27,17 +28,14 @@ pub fn set_memory_limits<'env>(
 struct LimitsTask(MemoryLimits);
 
 impl Task for LimitsTask {
-    type Output = Result<(), Failure>;
-    type JsValue = ();
+    type Output = ();
 
-    fn compute(&mut self) -> napi::Result<Self::Output> {
-        Ok(caught(|| {
-            set_kept_limits(self.0.device_bytes, self.0.pinned_bytes);
-            Ok(())
-        }))
+    fn compute(&mut self, _checkpoint: Checkpoint) -> Result<(), Failure> {
+        set_kept_limits(self.0.device_bytes, self.0.pinned_bytes);
+        Ok(())
     }
 
-    fn resolve(&mut self, env: Env, output: Self::Output) -> napi::Result<()> {
-        output.map_err(|failure| failure.into_rejection(&env, false))
+    fn resolve<'env>(&mut self, env: &'env Env, (): ()) -> Result<Unknown<'env>, Failure> {
+        undefined(env)
     }
 }

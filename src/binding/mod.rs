@@ -9,7 +9,9 @@ mod failure;
 mod memory_limits;
 mod options;
 mod pinned;
+mod queue;
 mod resident_array;
+mod resident_copies;
 mod task;
 mod typed_array;
 

@@ -7,8 +7,9 @@ use crate::gather::{DeviceChoice, Dtype, Mode, Placement};
 use napi::bindgen_prelude::{BigInt, FromNapiValue, JsObjectValue, Object, Unknown};
 use napi::{JsValue, KeyCollectionMode, KeyConversion, KeyFilter, ValueType, sys};
 
-const NAMES: [&str; 7] =
-    ["mode", "fillValue", "wrapNegative", "rowLength", "out", "device", "result"];
+/// All of them; index.js sees to `signal`.
+const NAMES: [&str; 8] =
+    ["mode", "fillValue", "wrapNegative", "rowLength", "out", "device", "result", "signal"];
 const CREATION_NAMES: [&str; 3] = ["rowLength", "device", "placement"];
 
 const MODES: [(&str, Mode); 4] =

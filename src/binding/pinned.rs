@@ -2,12 +2,13 @@
 
 use super::failure::Failure;
 use super::options::read_length;
-use super::task::{Reference, begin, caught, hold};
+use super::task::{Reference, Task, begin, hold};
 use super::typed_array::{Class, Realm};
+use crate::checkpoint::Checkpoint;
 use crate::cuda::{Lent, driver};
 use crate::gather;
 use napi::bindgen_prelude::{FnArgs, Function, Unknown};
-use napi::{Env, ScopedTask, sys};
+use napi::{Env, sys};
 use napi_derive::napi;
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -41,36 +42,29 @@ struct PinnedTask {
     ordinary: Reference,
 }
 
-impl<'env> ScopedTask<'env> for PinnedTask {
-    type Output = Result<Option<Arc<Lent>>, Failure>;
-    type JsValue = Unknown<'env>;
+impl Task for PinnedTask {
+    type Output = Option<Arc<Lent>>;
 
-    fn compute(&mut self) -> napi::Result<Self::Output> {
-        Ok(caught(|| {
-            // Page-locked memory serves every device; device 0 decides, as for a gather.
-            let device = driver().and_then(|driver| driver.device(0));
-            let device = match device.ok().filter(|_| self.bytes > 0) {
-                Some(device) => device,
-                None => return Ok(None),
-            };
-            let lent = Lent::new(&device, self.bytes).map_err(gather::Error::from)?;
-            Ok(Some(lent))
-        }))
-    }
-
-    fn resolve(&mut self, env: &'env Env, output: Self::Output) -> napi::Result<Unknown<'env>> {
-        match output {
-            Ok(Some(lent)) => match buffer_over(env, lent, self.bytes)? {
-                Some(buffer) => Ok(buffer),
-                None => self.ordinary.get_value(env),
-            },
-            Ok(None) => self.ordinary.get_value(env),
-            Err(failure) => Err(failure.into_rejection(env, false)),
+    fn compute(&mut self, _checkpoint: Checkpoint) -> Result<Self::Output, Failure> {
+        // Page-locked memory serves every device; device 0 decides, as for a gather.
+        let device = driver().and_then(|driver| driver.device(0));
+        match device.ok().filter(|_| self.bytes > 0) {
+            Some(device) => Ok(Some(Lent::new(&device, self.bytes).map_err(gather::Error::from)?)),
+            None => Ok(None),
         }
     }
 
-    fn finally(self, env: Env) -> napi::Result<()> {
-        self.ordinary.unref(&env)
+    fn resolve<'env>(
+        &mut self,
+        env: &'env Env,
+        lent: Self::Output,
+    ) -> Result<Unknown<'env>, Failure> {
+        let buffer = lent.map(|lent| buffer_over(env, lent, self.bytes)).transpose()?.flatten();
+        buffer.map_or_else(|| Ok(self.ordinary.get_value(env)?), Ok)
+    }
+
+    fn finish(self, env: &Env) {
+        let _ = self.ordinary.unref(env);
     }
 }
 

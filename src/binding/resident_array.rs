@@ -2,15 +2,14 @@
 
 use super::describe::describe;
 use super::failure::Failure;
-use super::options::CreationOptions;
-use super::task::{Reference, begin, caught, hold, taken};
-use super::typed_array::{Class, Memory, Realm, View};
-use crate::gather::{self, DeviceChoice, Input, Placement, Storage};
+use super::task::{Task, begin, undefined};
+use super::typed_array::Class;
+use crate::checkpoint::Checkpoint;
+use crate::gather::Storage;
 use napi::bindgen_prelude::{
-    ClassInstance, FnArgs, FromNapiValue, Function, JavaScriptClassExt, ObjectFinalize, TypeTag,
-    Unknown,
+    ClassInstance, FromNapiValue, JavaScriptClassExt, ObjectFinalize, TypeTag, Unknown,
 };
-use napi::{Env, JsValue, ScopedTask, Task, ValueType, sys};
+use napi::{Env, JsValue, ValueType, sys};
 use napi_derive::napi;
 
 /// What a resident array is, without the array.
@@ -68,10 +67,11 @@ impl ResidentArray {
     /// Lets the memory go as soon as no gather uses it. A second call does nothing.
     #[napi]
     pub fn dispose(&mut self, env: &Env) -> napi::Result<()> {
-        if let Some(storage) = self.release(env)? {
-            env.spawn(ReleaseTask(Some(storage)))?;
+        match self.release(env)? {
+            // The promise is nobody's: letting go can't fail.
+            Some(storage) => begin(env, Ok(ReleaseTask(Some(storage)))).map(drop),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -123,7 +123,7 @@ impl ResidentArray {
         }
     }
 
-    fn of_this(this: Unknown) -> Result<(Storage, Kind), Failure> {
+    pub fn of_this(this: Unknown) -> Result<(Storage, Kind), Failure> {
         ResidentArray::of(this, "this DeviceArray")?
             .ok_or_else(|| Failure::invalid_type("this", "a DeviceArray", describe(this)))
     }
@@ -136,215 +136,20 @@ impl ObjectFinalize for ResidentArray {
     }
 }
 
-/// Memory of the host that a task writes.
-struct HostMemory(Memory);
-
-// SAFETY: the view that it is of is held, and followed by one task.
-unsafe impl Send for HostMemory {}
-
-/// Memory of the host that a task reads: the caller's own, or a copy taken at the call.
-struct HostInput(Input, usize);
-
-// SAFETY: as above.
-unsafe impl Send for HostInput {}
-
-impl HostInput {
-    fn of(view: &View, held: &mut Vec<Reference>) -> Result<HostInput, Failure> {
-        let memory = view.memory()?;
-        Ok(HostInput(taken(view, memory, 1, held)?, memory.bytes))
-    }
-
-    fn address(&self) -> *const u8 {
-        self.0.host_address().expect("made of a view of the host")
-    }
-}
-
-/// `DeviceArray.from`
-#[napi(skip_typescript)]
-pub fn create_resident<'env>(
-    env: &'env Env,
-    source: Unknown<'env>,
-    options: Unknown<'env>,
-    default_device: Unknown<'env>,
-    create: Function<'env, FnArgs<(u32, f64)>, Unknown<'env>>,
-    buffer_kind: Function<'env, Unknown<'env>, u32>,
-) -> napi::Result<Unknown<'env>> {
-    let realm = Realm { create, buffer_kind };
-    let prepare = || {
-        let options = CreationOptions::read(options, default_device)?;
-        let view = View::of(source, "source", "a typed array", |_| true, &realm)?;
-        let row_length = options.row_length;
-        gather::rows_of(view.length, row_length)?;
-        let mut held = Vec::new();
-        Ok(CreateTask {
-            from: HostInput::of(&view, &mut held)?,
-            kind: Kind { class: view.class, length: view.length, row_length },
-            device: options.device,
-            placement: options.placement,
-            held,
-        })
-    };
-    begin(env, prepare())
-}
-
-struct CreateTask {
-    from: HostInput,
-    kind: Kind,
-    device: DeviceChoice,
-    placement: Placement,
-    held: Vec<Reference>,
-}
-
-impl<'env> ScopedTask<'env> for CreateTask {
-    type Output = Result<Storage, Failure>;
-    type JsValue = Unknown<'env>;
-
-    fn compute(&mut self) -> napi::Result<Self::Output> {
-        Ok(caught(|| {
-            let (address, bytes) = (self.from.address(), self.from.1);
-            // SAFETY: the memory is our own copy, or that of a view that is held.
-            unsafe { Storage::copy_of(address, bytes, self.device, self.placement, &|| true) }
-                .map_err(Failure::Gather)
-        }))
-    }
-
-    fn resolve(&mut self, env: &'env Env, output: Self::Output) -> napi::Result<Unknown<'env>> {
-        match output {
-            Ok(storage) => ResidentArray::into_value(env, storage, self.kind),
-            Err(failure) => Err(failure.into_rejection(env, false)),
-        }
-    }
-
-    fn finally(self, env: Env) -> napi::Result<()> {
-        self.held.into_iter().try_for_each(|value| value.unref(&env))
-    }
-}
-
-/// `DeviceArray.prototype.toHost`
-#[napi(skip_typescript)]
-pub fn read_resident<'env>(
-    env: &'env Env,
-    this: Unknown<'env>,
-    create: Function<'env, FnArgs<(u32, f64)>, Unknown<'env>>,
-    buffer_kind: Function<'env, Unknown<'env>, u32>,
-) -> napi::Result<Unknown<'env>> {
-    let realm = Realm { create, buffer_kind };
-    let prepare = || {
-        let (storage, kind) = ResidentArray::of_this(this)?;
-        let result = realm.create(kind.class, kind.length)?;
-        Ok(ReadTask { storage, to: HostMemory(result.memory()?), held: hold(result.value)? })
-    };
-    begin(env, prepare())
-}
-
-/// `DeviceArray.prototype.update`
-#[napi(skip_typescript)]
-pub fn write_resident<'env>(
-    env: &'env Env,
-    this: Unknown<'env>,
-    offset: Unknown<'env>,
-    values: Unknown<'env>,
-    create: Function<'env, FnArgs<(u32, f64)>, Unknown<'env>>,
-    buffer_kind: Function<'env, Unknown<'env>, u32>,
-) -> napi::Result<Unknown<'env>> {
-    let realm = Realm { create, buffer_kind };
-    let prepare = || {
-        let (storage, kind) = ResidentArray::of_this(this)?;
-        let expected = kind.class.with_article();
-        let values = View::of(values, "values", &expected, |class| class == kind.class, &realm)?;
-        let offset = super::options::read_offset(offset, kind.length)?;
-        if values.length > kind.length - offset {
-            return Err(Failure::OutOfRange(format!(
-                "Expected at most {} values from offset {offset} of a DeviceArray of length {} but \
-                 received {}",
-                kind.length - offset,
-                kind.length,
-                values.length,
-            )));
-        }
-        let offset = offset * kind.class.dtype().size();
-        let mut held = Vec::new();
-        Ok(WriteTask { storage, offset, from: HostInput::of(&values, &mut held)?, held })
-    };
-    begin(env, prepare())
-}
-
-struct ReadTask {
-    storage: Storage,
-    to: HostMemory,
-    held: Reference,
-}
-
-impl<'env> ScopedTask<'env> for ReadTask {
-    type Output = Result<(), Failure>;
-    type JsValue = Unknown<'env>;
-
-    fn compute(&mut self) -> napi::Result<Self::Output> {
-        Ok(caught(|| {
-            let Memory { address, bytes } = self.to.0;
-            // SAFETY: the view is held, was made for this, and is as long as the storage.
-            unsafe { self.storage.read(address, bytes, &|| true) }.map_err(Failure::Gather)
-        }))
-    }
-
-    fn resolve(&mut self, env: &'env Env, output: Self::Output) -> napi::Result<Unknown<'env>> {
-        match output {
-            Ok(()) => self.held.get_value(env),
-            Err(failure) => Err(failure.into_rejection(env, false)),
-        }
-    }
-
-    fn finally(self, env: Env) -> napi::Result<()> {
-        self.held.unref(&env)
-    }
-}
-
-struct WriteTask {
-    storage: Storage,
-    /// In bytes.
-    offset: usize,
-    from: HostInput,
-    held: Vec<Reference>,
-}
-
-impl Task for WriteTask {
-    type Output = Result<(), Failure>;
-    type JsValue = ();
-
-    fn compute(&mut self) -> napi::Result<Self::Output> {
-        Ok(caught(|| {
-            let (address, bytes) = (self.from.address(), self.from.1);
-            // SAFETY: the memory is our own copy, or that of a view that is held; that it fits in
-            // was checked at the call.
-            unsafe { self.storage.write(self.offset, address, bytes, &|| true) }
-                .map_err(Failure::Gather)
-        }))
-    }
-
-    fn resolve(&mut self, env: Env, output: Self::Output) -> napi::Result<()> {
-        output.map_err(|failure| failure.into_rejection(&env, false))
-    }
-
-    fn finally(self, env: Env) -> napi::Result<()> {
-        self.held.into_iter().try_for_each(|value| value.unref(&env))
-    }
-}
-
 /// Lets memory go where that may wait for a device: not on the event loop.
 struct ReleaseTask(Option<Storage>);
 
 impl Task for ReleaseTask {
     type Output = ();
-    type JsValue = ();
 
-    fn compute(&mut self) -> napi::Result<()> {
+    fn compute(&mut self, _checkpoint: Checkpoint) -> Result<(), Failure> {
         if let Some(storage) = self.0.take() {
             storage.release();
         }
         Ok(())
     }
 
-    fn resolve(&mut self, _env: Env, (): ()) -> napi::Result<()> {
-        Ok(())
+    fn resolve<'env>(&mut self, env: &'env Env, (): ()) -> Result<Unknown<'env>, Failure> {
+        undefined(env)
     }
 }

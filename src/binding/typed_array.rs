@@ -138,7 +138,7 @@ pub struct View<'env> {
     pub class: Class,
     /// Elements.
     pub length: usize,
-    name: &'static str,
+    pub name: &'static str,
 }
 
 /// The memory of a view: there while the array is alive and its buffer is not transferred.
@@ -178,20 +178,31 @@ impl<'env> View<'env> {
         }
     }
 
+    /// A failure where a view that was taken earlier has lost its memory since.
+    pub fn check_attached(value: Unknown, name: &'static str) -> Result<(), Failure> {
+        match Info::of(value) {
+            Some(info) if info.is_detached() => Err(detached(name, info.class)),
+            _ => Ok(()),
+        }
+    }
+
     /// Where the elements are. No code of the caller's may run between this and the use of it: it
     /// could transfer the buffer away.
     pub fn memory(&self) -> Result<Memory, Failure> {
         let View { value, class, length, name } = *self;
         let info = Info::of(value).filter(|info| info.length == length && !info.is_detached());
-        let info = info.ok_or_else(|| {
-            let received = format!(
-                "a detached {} (its buffer was transferred, and its memory with it)",
-                class.name(),
-            );
-            Failure::invalid_type(name, "an array that still has its memory", received)
-        })?;
+        let info = info.ok_or_else(|| detached(name, class))?;
         Ok(Memory { address: info.data.cast(), bytes: length * class.dtype().size() })
     }
+}
+
+/// A failure that says that an array has lost its memory.
+fn detached(name: &'static str, class: Class) -> Failure {
+    let received = format!(
+        "a detached {} (its buffer was transferred, and its memory with it)",
+        class.name(),
+    );
+    Failure::invalid_type(name, "an array that still has its memory", received)
 }
 
 impl Memory {

@@ -114,6 +114,23 @@ pub struct Request {
     pub out: Output,
 }
 
+impl Request {
+    /// Bytes of it that may have to be moved: a resident source stays where it is.
+    pub fn moved_bytes(&self) -> usize {
+        let of = |input: &Input, bytes: usize| match input {
+            Input::Resident(_) => 0,
+            Input::Borrowed(_) | Input::Pinned(..) | Input::Copied(_) => bytes,
+        };
+        let out = match self.out {
+            Output::Host { .. } | Output::Pinned(..) => self.shape.out_bytes(),
+            Output::Resident => 0,
+        };
+        of(&self.source, self.shape.source_bytes())
+            .saturating_add(of(&self.index, self.shape.index_bytes()))
+            .saturating_add(out)
+    }
+}
+
 // SAFETY: the addresses are followed by one gather at a time, under the terms above.
 unsafe impl Send for Request {}
 
