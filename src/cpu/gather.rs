@@ -1,8 +1,6 @@
 //! `out[i] = source[place(i)]` over rows of bytes.
 
 use super::threads;
-use rayon::ThreadPool;
-use rayon::prelude::*;
 use std::ops::Range;
 
 /// Where the row for one index stands. `Outside` carries the index itself, for the error.
@@ -83,31 +81,17 @@ pub fn first_outside<I: Send>(
 }
 
 /// Does `work` for each piece of `0..length`, on every thread, and returns what it found in the
-/// first piece where it found something. A single piece is not worth a thread.
+/// first piece where it found something.
 fn in_pieces<T: Send>(
     length: usize,
     row_bytes: usize,
     work: impl Fn(Range<usize>) -> Option<T> + Sync,
 ) -> Option<T> {
-    in_pieces_on(threads::pool, length, row_bytes, work)
-}
-
-fn in_pieces_on<T: Send>(
-    threads: impl FnOnce() -> Option<&'static ThreadPool>,
-    length: usize,
-    row_bytes: usize,
-    work: impl Fn(Range<usize>) -> Option<T> + Sync,
-) -> Option<T> {
     let rows = (PIECE_BYTES / row_bytes).clamp(1, PIECE_ROWS);
-    if length <= rows {
-        return work(0..length);
-    }
-    let piece = |p: usize| work(p * rows..length.min((p + 1) * rows));
-    let mut pieces = 0..length.div_ceil(rows);
-    match threads() {
-        Some(pool) => pool.install(|| pieces.into_par_iter().find_map_first(piece)),
-        None => pieces.find_map(piece),
-    }
+    let found = threads::map(length.div_ceil(rows), |piece| {
+        work(piece * rows..length.min((piece + 1) * rows))
+    });
+    found.into_iter().flatten().next()
 }
 
 /// The rows of one piece, up to the first that is outside.
@@ -209,24 +193,6 @@ mod tests {
             // SAFETY: `out` has room for `length` rows of one byte and `source` has row 0.
             assert_eq!(unsafe { gather(table, place) }, Some((123_456, 123_456)));
         }
-    }
-
-    #[test]
-    fn a_process_that_may_start_no_thread_works_alone() {
-        let done = std::sync::Mutex::new(0..0);
-        let all = in_pieces_on(
-            || None,
-            3 * PIECE_ROWS + 1,
-            1,
-            |piece| {
-                let mut done = done.lock().unwrap();
-                assert_eq!(done.end, piece.start, "one piece after the other");
-                done.end = piece.end;
-                None::<()>
-            },
-        );
-        assert!(all.is_none());
-        assert_eq!(done.into_inner().unwrap(), 0..3 * PIECE_ROWS + 1);
     }
 
     #[test]
