@@ -122,6 +122,9 @@ function abortError(signal, caller) {
   })
 }
 
+// As the binding says it of a call that was stopped.
+const ABORTED = { errorClass: 'AbortError' }
+
 // By signal, the calls that it aborts and the one listener for all of them: Node warns of a signal
 // with many listeners, and a signal may outlive any number of calls.
 const listeners = new WeakMap()
@@ -155,14 +158,16 @@ function unlisten(signal, id) {
 // index.d.ts says what all of these do.
 
 async function cudaGather(source, index, options) {
-  const signal = options?.signal
-  if (signal !== undefined) {
-    if (!isSignal(signal)) throw toError(binding.refuseSignal(signal), cudaGather)
-    if (isAborted(signal)) throw abortError(signal, cudaGather)
-  }
   const told = channel.hasSubscribers ? { __proto__: null } : undefined
-  const id = signal === undefined ? 0 : listen(signal)
+  let signal
+  let id = 0
   try {
+    signal = options?.signal
+    if (signal !== undefined) {
+      if (!isSignal(signal)) throw binding.refuseSignal(signal)
+      if (isAborted(signal)) throw ABORTED
+      id = listen(signal)
+    }
     const started = binding.cudaGather(
       unwrapped(source),
       unwrapped(index),
@@ -178,15 +183,13 @@ async function cudaGather(source, index, options) {
     // Where the call was too far to be stopped, it was still not wanted any more.
     if (signal !== undefined && isAborted(signal)) {
       if (result instanceof DeviceArray) result.dispose()
-      throw abortError(signal, cudaGather)
+      throw ABORTED
     }
     if (told) channel.publish({ ...told })
     return result
   } catch (failure) {
-    const error =
-      failure?.errorClass === 'AbortError'
-        ? abortError(signal, cudaGather)
-        : toError(failure, cudaGather)
+    const isAbort = failure?.errorClass === ABORTED.errorClass
+    const error = isAbort ? abortError(signal, cudaGather) : toError(failure, cudaGather)
     if (told) channel.publish({ ...told, error })
     throw error
   } finally {
