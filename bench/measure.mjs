@@ -7,18 +7,19 @@ export function median(numbers) {
 
 /**
  * Calls `work` `rounds` times after a warm-up, one after the other, and hands each result to `check`
- * once its time is taken. Resolves to the times in milliseconds.
+ * once its time is taken. Resolves to the times in milliseconds. `before` and `check` are called for
+ * the first and the last: all rounds do the same.
  */
 export async function timesOf(work, { rounds, warmup = 3, before, check }) {
   const times = []
   for (let round = 0; round < warmup + rounds; round++) {
-    before?.()
+    const isChecked = round === 0 || round === warmup + rounds - 1
+    if (isChecked) before?.()
     const start = performance.now()
     const result = await work()
     const took = performance.now() - start
     if (round >= warmup) times.push(took)
-    // The first and the last are enough: all rounds do the same.
-    if (round === 0 || round === warmup + rounds - 1) check?.(result)
+    if (isChecked) check?.(result)
   }
   return times
 }

@@ -3,7 +3,7 @@
 // run. Every result is compared with the right one, bit for bit.
 
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import os from 'node:os'
 import path from 'node:path'
@@ -79,11 +79,20 @@ function onTwoCores(options) {
   try {
     const args = [process.execPath, fileURLToPath(import.meta.url), '--rows', 'cpu', '--out', out]
     args.push('--python', options.python, ...(options.quick ? ['--quick'] : []))
-    execFileSync('taskset', ['-c', '0,1', ...args], { stdio: ['ignore', 'ignore', 'inherit'] })
+    execFileSync('taskset', ['-c', twoCores(), ...args], { stdio: ['ignore', 'ignore', 'inherit'] })
     return JSON.parse(readFileSync(path.join(out, 'bench.json'), 'utf8')).rows
   } finally {
     rmSync(out, { recursive: true, force: true })
   }
+}
+
+/** Two processors that are not two threads of one core, where the system says which are. */
+function twoCores() {
+  const list = '/sys/devices/system/cpu/cpu0/topology/thread_siblings_list'
+  if (!existsSync(list)) return '0,1'
+  // Such as '0-1' or '0,8'.
+  const siblings = readFileSync(list, 'utf8').trim().split(/[-,]/).map(Number)
+  return `0,${siblings.length > 1 && siblings[1] === 1 ? siblings.at(-1) + 1 : 1}`
 }
 
 const canRestrict = () =>

@@ -88,7 +88,7 @@ function checkAlive(blocks) {
  * Blocks that a device keeps after a scenario, one call at a time: four for a gather, as many again
  * of another size. With several at once each of four lanes may have as many.
  */
-const blocksOf = (name) => (/many|workers|page-locked/.test(name) ? 32 : 8)
+const blocksOf = (name) => (/many|worker|page-locked|aborted/.test(name) ? 32 : 8)
 
 async function steady(name) {
   const run = scenarios[name]

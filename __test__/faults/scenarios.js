@@ -4,7 +4,14 @@
 
 const { Worker } = require('node:worker_threads')
 const assert = require('node:assert/strict')
-const { cudaStatus, DeviceArray, explain, pinned, setMemoryLimits } = require('../../index.js')
+const {
+  cudaGather,
+  cudaStatus,
+  DeviceArray,
+  explain,
+  pinned,
+  setMemoryLimits,
+} = require('../../index.js')
 const { f32, i32 } = require('../helpers/arrays.js')
 
 const numbers = (length) => Float32Array.from({ length }, (_, i) => i)
@@ -24,9 +31,9 @@ module.exports = {
   },
 
   'arrays of several MiB, by way of the ring': async (step) => {
-    const table = numbers(700_000)
-    await step(table, indices(600_000, 700_000))
-    await step(table, indices(600_000, 700_000), { out: new Float32Array(600_000) })
+    const table = numbers(300_000)
+    await step(table, indices(150_000, 300_000))
+    await step(table, indices(150_000, 300_000), { out: new Float32Array(150_000) })
   },
 
   rows: async (step) => {
@@ -90,6 +97,35 @@ module.exports = {
     await attempt(setMemoryLimits({ pinnedBytes: 1 << 20 }))
     await step(f32(1), i32(0))
     await attempt(setMemoryLimits({ pinnedBytes: 256 << 20 }))
+  },
+
+  'calls that are aborted': async (step) => {
+    const { device } = step
+    const controller = new AbortController()
+    const { signal } = controller
+    const [source, index] = [numbers(700_000), indices(600_000, 700_000)]
+    const calls = Array.from({ length: 6 }, () => cudaGather(source, index, { device, signal }))
+    setImmediate(() => controller.abort())
+    for (const outcome of await Promise.allSettled(calls)) {
+      if (outcome.reason?.code !== 'ABORT_ERR')
+        await step.attempt(outcome.reason ? Promise.reject(outcome.reason) : outcome.value)
+    }
+    await step(f32(1, 2), i32(1), { signal: new AbortController().signal })
+  },
+
+  'a worker that is ended in mid gather': async (step) => {
+    const work = `
+      const { DeviceArray } = require(${JSON.stringify(require.resolve('../../index.js'))})
+      const { parentPort } = require('node:worker_threads')
+      const main = async () => {
+        const table = await DeviceArray.from(new Float32Array(50_000), { device: 'cuda' })
+        for (let k = 0; k < 6; k++) table.gather(new Int32Array(300_000)).catch(() => {})
+      }
+      main().catch(() => {}).finally(() => parentPort.postMessage('begun'))`
+    const worker = new Worker(work, { eval: true })
+    await new Promise((resolve, reject) => worker.once('message', resolve).once('error', reject))
+    await worker.terminate()
+    await step(f32(1), i32(0))
   },
 
   'status and route': async (step) => {

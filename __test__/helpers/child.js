@@ -35,4 +35,4 @@ async function runsClean(t, source, { code = 0, ...options } = {}) {
   return child.stdout
 }
 
-module.exports = { root, runsClean }
+module.exports = { root, run, runsClean }

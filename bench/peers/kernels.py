@@ -95,17 +95,22 @@ class Kernels:
 
 
 def medians_us(works, rounds=ROUNDS):
-    """The median time of one run of each, in microseconds, by CUDA events around it; in turns."""
+    """The median time of one run of each, in microseconds, by CUDA events around it.
+
+    In turns, so that both meet the same machine; ten at a time after two that do not count, since a
+    kernel that follows another of its kind is what is to be measured.
+    """
     times = [[] for _ in works]
-    for round in range(3 + rounds):
+    for _ in range(rounds // 10):
         for work, of in zip(works, times):
-            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-            begin.record()
-            work()
-            end.record()
-            end.synchronize()
-            if round >= 3:
-                of.append(begin.elapsed_time(end) * 1000)
+            for round in range(2 + 10):
+                begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+                begin.record()
+                work()
+                end.record()
+                end.synchronize()
+                if round >= 2:
+                    of.append(begin.elapsed_time(end) * 1000)
     return [statistics.median(of) for of in times]
 
 

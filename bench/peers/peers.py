@@ -52,10 +52,12 @@ def arrays(request):
 
 
 def timed(work, request, before=lambda: None):
-    """The times of `work` after a warm-up, and its last result."""
+    """The times of `work` after a warm-up, and its last result, before which `before` was called."""
     times, result = [], None
-    for round in range(request["warmup"] + request["rounds"]):
-        before()
+    last = request["warmup"] + request["rounds"] - 1
+    for round in range(last + 1):
+        if round in (0, last):
+            before()
         start = time.perf_counter()
         result = work()
         took = (time.perf_counter() - start) * 1000
