@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::ffi::{c_char, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 /// What a thread does, and its environment then settles.
@@ -47,9 +47,13 @@ struct Running {
 /// An environment.
 struct Home {
     env: sys::napi_env,
-    /// Wakes the environment. Called only while `STATE` is locked and `is_closed` is not set: after
-    /// that it may be gone.
-    wake: sys::napi_threadsafe_function,
+    /// Either wakes the environment; they take turns. One that is called while it is being answered is
+    /// answered again before anything else of the event loop, up to a thousand times.
+    ///
+    /// Called only while `STATE` is locked and `is_closed` is not set: after that they may be gone.
+    wake: [sys::napi_threadsafe_function; 2],
+    /// Whose turn it is. Under `STATE`.
+    turn: AtomicUsize,
     is_closed: AtomicBool,
     /// Whether it was woken and has not looked yet. Under `STATE`.
     is_woken: AtomicBool,
@@ -219,51 +223,55 @@ impl Home {
     }
 
     fn make(env: &Env) -> napi::Result<Arc<Home>> {
-        let home = Arc::new_cyclic(|home: &std::sync::Weak<Home>| {
-            let (mut wake, env) = (null_mut(), env.raw());
-            let context = home.clone().into_raw().cast_mut().cast();
-            // SAFETY: the callbacks are as Node-API wants them; the context is one weak reference,
-            // which `forget_home` takes back when the function is gone.
-            let status = unsafe {
-                sys::napi_create_threadsafe_function(
-                    env,
-                    null_mut(),
-                    null_mut(),
-                    name(env),
-                    0,
-                    1,
-                    context,
-                    Some(forget_home),
-                    context,
-                    Some(settle_jobs),
-                    &mut wake,
-                )
-            };
-            if status != sys::Status::napi_ok {
-                wake = null_mut();
-            }
-            Home {
-                env,
-                wake,
-                is_closed: AtomicBool::new(false),
-                is_woken: AtomicBool::new(false),
-                unsettled: AtomicUsize::new(0),
-                done: Mutex::new(Vec::new()),
-            }
+        let home = Arc::new_cyclic(|home: &Weak<Home>| Home {
+            env: env.raw(),
+            wake: std::array::from_fn(|_| Home::make_wake(env, home)),
+            turn: AtomicUsize::new(0),
+            is_closed: AtomicBool::new(false),
+            is_woken: AtomicBool::new(false),
+            unsettled: AtomicUsize::new(0),
+            done: Mutex::new(Vec::new()),
         });
-        if home.wake.is_null() {
+        if home.wake.iter().any(|wake| wake.is_null()) {
             return Err(napi::Error::from_reason("the runtime made no thread-safe function"));
         }
-        // After the function, so that it is run before that is gone: hooks run in reverse.
+        // After the functions, so that it is run before they are gone: hooks run in reverse.
         let hook = Arc::as_ptr(&home).cast_mut().cast();
-        // SAFETY: the home is among `homes` until the hook has run. No job waits yet, so that the
-        // function does not keep the loop alive.
-        unsafe {
-            napi::check_status!(sys::napi_unref_threadsafe_function(home.env, home.wake))?;
-            napi::check_status!(sys::napi_add_env_cleanup_hook(home.env, Some(close_home), hook))?;
-        }
+        // SAFETY: the home is among `homes` until the hook has run.
+        napi::check_status!(unsafe {
+            sys::napi_add_env_cleanup_hook(env.raw(), Some(close_home), hook)
+        })?;
         state().homes.push(Arc::clone(&home));
         Ok(home)
+    }
+
+    /// A function that wakes the environment and does not keep its loop alive; null where the runtime
+    /// makes none.
+    fn make_wake(env: &Env, home: &Weak<Home>) -> sys::napi_threadsafe_function {
+        let mut wake = null_mut();
+        let context = home.clone().into_raw().cast_mut().cast();
+        // SAFETY: the callbacks are as Node-API wants them; the context is one weak reference, which
+        // `forget_home` takes back when the function is gone.
+        unsafe {
+            let status = sys::napi_create_threadsafe_function(
+                env.raw(),
+                null_mut(),
+                null_mut(),
+                name(env.raw()),
+                0,
+                1,
+                context,
+                Some(forget_home),
+                context,
+                Some(settle_jobs),
+                &mut wake,
+            );
+            if status != sys::Status::napi_ok {
+                return null_mut();
+            }
+            sys::napi_unref_threadsafe_function(env.raw(), wake);
+        }
+        wake
     }
 
     fn done(&self) -> MutexGuard<'_, Vec<Box<dyn Job>>> {
@@ -276,8 +284,9 @@ impl Home {
             return;
         }
         let mode = sys::ThreadsafeFunctionCallMode::nonblocking;
+        let wake = self.wake[self.turn.load(Ordering::Relaxed) % 2];
         // SAFETY: the environment is not closed, so that the function is there.
-        unsafe { sys::napi_call_threadsafe_function(self.wake, null_mut(), mode) };
+        unsafe { sys::napi_call_threadsafe_function(wake, null_mut(), mode) };
     }
 
     /// One job more to wait for. On the environment's thread, as what follows.
@@ -285,7 +294,7 @@ impl Home {
         if self.unsettled.fetch_add(1, Ordering::Relaxed) == 0 {
             // SAFETY: on the environment's thread, which is not closed: it runs JavaScript.
             napi::check_status!(unsafe {
-                sys::napi_ref_threadsafe_function(env.raw(), self.wake)
+                sys::napi_ref_threadsafe_function(env.raw(), self.wake[0])
             })?;
         }
         Ok(())
@@ -294,7 +303,7 @@ impl Home {
     fn end_waiting(&self, env: &Env, jobs: usize) {
         if self.unsettled.fetch_sub(jobs, Ordering::Relaxed) == jobs {
             // SAFETY: as above.
-            unsafe { sys::napi_unref_threadsafe_function(env.raw(), self.wake) };
+            unsafe { sys::napi_unref_threadsafe_function(env.raw(), self.wake[0]) };
         }
     }
 
@@ -369,14 +378,14 @@ unsafe extern "C" fn settle_jobs(
     _data: *mut c_void,
 ) {
     // SAFETY: the context that the function was made with; borrowed, not taken.
-    let weak = std::mem::ManuallyDrop::new(unsafe {
-        std::sync::Weak::from_raw(home.cast::<Home>().cast_const())
-    });
+    let weak =
+        std::mem::ManuallyDrop::new(unsafe { Weak::from_raw(home.cast::<Home>().cast_const()) });
     let Some(home) = weak.upgrade().filter(|_| !env.is_null()) else { return };
     let env = Env::from_raw(env);
     let jobs = {
         let _locked = state();
         home.is_woken.store(false, Ordering::Relaxed);
+        home.turn.fetch_add(1, Ordering::Relaxed);
         std::mem::take(&mut *home.done())
     };
     let count = jobs.len();
@@ -423,5 +432,5 @@ unsafe extern "C" fn close_home(home: *mut c_void) {
 /// The function is gone, and its reference with it.
 unsafe extern "C" fn forget_home(_env: sys::napi_env, home: *mut c_void, _hint: *mut c_void) {
     // SAFETY: what `make` made of a weak reference, for the last time.
-    drop(unsafe { std::sync::Weak::from_raw(home.cast::<Home>().cast_const()) });
+    drop(unsafe { Weak::from_raw(home.cast::<Home>().cast_const()) });
 }
