@@ -169,12 +169,25 @@ async function onCpu(bench) {
   const { index, expected } = sized(bench, bench.indexLength)
   const work = () => cudaGather(bench.source, index, { device: 'cpu' })
   const cugather = await ours(bench, work, { expected })
+  const native = await bench.cugather.DeviceArray.from(bench.source, { device: 'cpu' })
+  const resident = await ours(bench, () => native.gather(index), { expected })
+  native.dispose()
   const peers = {
     'JavaScript loop': await loopTime(bench, index),
     numpy: await theirs(bench, 'numpy', 'take', bench.indexLength),
   }
   const limits = { 'JavaScript loop': 0.33, numpy: 0.45 }
-  return { cores: bench.cores, cugather, peers, comparisons: against(cugather, peers, limits) }
+  const name = `on the CPU, ${bench.cores} cores`
+  return [
+    { name: `one call ${name}`, cugather, peers, comparisons: against(cugather, peers, limits) },
+    // Its memory is cugather's own, by huge pages, as numpy's is.
+    {
+      name: `from a DeviceArray ${name}`,
+      cugather: resident,
+      peers,
+      comparisons: against(resident, peers, {}),
+    },
+  ]
 }
 
 const SMALL = 64
@@ -213,6 +226,13 @@ const smallCalls = (device) => async (bench) => {
   return { cugather, peers, comparisons: against(cugather, peers, { 'empty napi task': 2 }) }
 }
 
+/** Gathers into arrays that are used in turn, so that nothing is left to collect. */
+function into(from, index, count) {
+  const outs = Array.from({ length: count }, () => new Float32Array(index.length))
+  let next = 0
+  return () => from.gather(index, { out: outs[next++ % count] })
+}
+
 /** Delays are compared by their difference, so the limit is a time of its own. */
 const delays = (device) => async (bench) => {
   if (device === 'cuda' && !bench.cuda) return NO_CUDA
@@ -227,6 +247,7 @@ const delays = (device) => async (bench) => {
   const measured = {
     'DeviceArray.from': await delayDuring(upload, 1, ms),
     'a host source': await delayDuring(once, 1, ms),
+    '64 gathers into outs': await delayDuring(into(from, index, 64), 64, ms),
     '64 gathers': await delayDuring(gather, 64, ms),
   }
   const alone = await readFileDuring(bench.files.folder, undefined, 0, ms)

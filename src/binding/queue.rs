@@ -60,7 +60,7 @@ struct Home {
     /// Jobs that are not settled: while there are any, they keep the environment's loop alive.
     unsettled: AtomicUsize,
     /// Jobs to settle. Under `STATE` too, but Rust can't know.
-    done: Mutex<Vec<Box<dyn Job>>>,
+    done: Mutex<VecDeque<Box<dyn Job>>>,
 }
 
 // SAFETY: the environment is only used on its own thread, the function from any, as it may be.
@@ -107,6 +107,10 @@ const TURN: Duration = Duration::from_millis(2);
 
 /// Small jobs that a long one lets pass between two of its chunks.
 const MOST_PASSING: usize = 32;
+
+/// Jobs that are settled in one turn of the event loop: as many small ones, and one that is not. What
+/// the caller does with a large result, and what it costs to collect the last ones, is its own turn's.
+const MOST_SETTLED: usize = 64;
 
 /// Puts a job in the queue.
 pub fn submit(env: &Env, id: JobId, job: Box<dyn Job>) -> napi::Result<()> {
@@ -170,7 +174,7 @@ fn run(entry: Entry, stop: &Arc<AtomicBool>, between: impl Fn() + Sync) {
         drop(job);
         return;
     }
-    home.done().push(job);
+    home.done().push_back(job);
     home.wake_up();
 }
 
@@ -230,7 +234,7 @@ impl Home {
             is_closed: AtomicBool::new(false),
             is_woken: AtomicBool::new(false),
             unsettled: AtomicUsize::new(0),
-            done: Mutex::new(Vec::new()),
+            done: Mutex::new(VecDeque::new()),
         });
         if home.wake.iter().any(|wake| wake.is_null()) {
             return Err(napi::Error::from_reason("the runtime made no thread-safe function"));
@@ -274,7 +278,7 @@ impl Home {
         wake
     }
 
-    fn done(&self) -> MutexGuard<'_, Vec<Box<dyn Job>>> {
+    fn done(&self) -> MutexGuard<'_, VecDeque<Box<dyn Job>>> {
         self.done.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
@@ -386,7 +390,14 @@ unsafe extern "C" fn settle_jobs(
         let _locked = state();
         home.is_woken.store(false, Ordering::Relaxed);
         home.turn.fetch_add(1, Ordering::Relaxed);
-        std::mem::take(&mut *home.done())
+        let mut done = home.done();
+        let first_large = done.iter().position(|job| !job.is_small());
+        let count = first_large.map_or(done.len(), |at| at + 1).min(MOST_SETTLED);
+        let jobs: Vec<_> = done.drain(..count).collect();
+        if !done.is_empty() {
+            home.wake_up();
+        }
+        jobs
     };
     let count = jobs.len();
     for job in jobs {
