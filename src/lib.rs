@@ -20,8 +20,8 @@ mod cpu;
 mod cuda;
 mod gather;
 
-/// For the targets in `fuzz/`, which are a crate of their own.
-#[cfg(fuzzing)]
-pub mod fuzzing {
+/// For the targets in `fuzz/` and the benchmarks in `benches/`, which are crates of their own.
+#[cfg(any(fuzzing, feature = "internals"))]
+pub mod internals {
     pub use crate::gather::*;
 }

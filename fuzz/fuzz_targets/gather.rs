@@ -2,7 +2,7 @@
 #![no_main]
 
 use arbitrary::Arbitrary;
-use cugather::fuzzing::{
+use cugather::internals::{
     Bounds, DeviceChoice, Error, IndexType, Input, Mode, Output, Request, Shape, run,
 };
 use libfuzzer_sys::fuzz_target;

