@@ -47,7 +47,7 @@ use napi_derive::napi;
     ts_args_type = "source: S | DeviceArray<S>, index: IndexArray | DeviceArray<IndexArray>, options?: GatherOptions<S, O, R>",
     ts_return_type = "Promise<GatherResult<S, O, R>>"
 )]
-#[expect(clippy::too_many_arguments, reason = "an object would be read by name at every call")]
+#[allow(clippy::too_many_arguments, reason = "an object would be read by name at every call")]
 pub fn cuda_gather<'env>(
     env: &'env Env,
     source: Unknown<'env>,
