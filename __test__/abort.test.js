@@ -40,9 +40,9 @@ onEachDevice('those that wait reject at once, those that run soon', async (t, ga
   await new Promise((resolve) => setImmediate(resolve))
   const reason = { any: 'value' }
   controller.abort(reason)
-  // The ten that no thread has taken need none to reject.
+  // Those that no thread has taken need none to reject: all but the first few.
   await new Promise((resolve) => setImmediate(resolve))
-  t.true(settled >= 10, `${settled} have settled`)
+  t.true(settled >= 6, `${settled} have settled`)
   for (const call of calls) await isAborted(t, call, reason)
   // Nothing is lost.
   t.deepEqual(await gather(f32(1, 2), i32(1, 0)), f32(2, 1))

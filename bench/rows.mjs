@@ -251,6 +251,7 @@ const delays = (device) => async (bench) => {
     '64 gathers': await delayDuring(gather, 64, ms),
   }
   const alone = await readFileDuring(bench.files.folder, undefined, 0, ms)
+  const besideOuts = await readFileDuring(bench.files.folder, into(from, index, 64), 64, ms)
   const beside = await readFileDuring(bench.files.folder, gather, 64, ms)
   from.dispose()
   const rows = Object.entries(measured).map(([what, p99]) => ({
@@ -259,12 +260,17 @@ const delays = (device) => async (bench) => {
     peers: { 'idle + 2 ms': { ms: idle + 2 } },
     comparisons: [compare('idle + 2 ms', p99, idle + 2, 1)],
   }))
-  rows.push({
-    name: 'fs.readFile beside 64 gathers',
-    cugather: { ms: beside },
-    peers: { idle: { ms: alone } },
-    comparisons: [compare('idle', beside, alone, 3)],
-  })
+  for (const [what, took] of [
+    ['64 gathers into outs', besideOuts],
+    ['64 gathers', beside],
+  ]) {
+    rows.push({
+      name: `fs.readFile beside ${what}`,
+      cugather: { ms: took },
+      peers: { idle: { ms: alone } },
+      comparisons: [compare('idle', took, alone, 3)],
+    })
+  }
   return rows.map((row) => ({ ...row, device }))
 }
 
