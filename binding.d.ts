@@ -21,6 +21,9 @@ type Float16<B extends ArrayBufferLike> = typeof globalThis extends {
   ? A & { readonly buffer: B }
   : never
 
+/** `AbortSignal` where the program's own types have it: Node's, or the DOM's. */
+type Signal = typeof globalThis extends { AbortSignal: { prototype: infer A } } ? A : never
+
 /** What a source can be: a typed array of any class, a `Buffer` included. */
 export type SourceArray = Classes<ArrayBufferLike>[keyof Classes<ArrayBufferLike>]
 
@@ -222,7 +225,7 @@ export interface GatherOptions<
    * most. `out` may then hold part of the result. One signal serves any number of calls, and keeps
    * nothing of them.
    */
-  signal?: AbortSignal | undefined
+  signal?: Signal | undefined
 }
 
 /** Not for users: `DeviceArray` in index.js holds one of these in a private field. */

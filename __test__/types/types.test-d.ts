@@ -9,7 +9,9 @@ import {
   explain,
   type GatherOptions,
   type IndexArray,
+  pinned,
   type SourceArray,
+  setMemoryLimits,
 } from '../../index.js'
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
@@ -124,7 +126,28 @@ async function generic<S extends SourceArray>(source: S, options: GatherOptions<
   return cudaGather(source, index, options)
 }
 
+// Page-locked arrays are of the class that was asked for; signals are Node's.
+async function pinnedArrays() {
+  const source = await pinned(Float32Array, 4)
+  is<typeof source, Float32Array<ArrayBuffer>>(true)
+  const { signal } = new AbortController()
+  const result = await cudaGather(source, await pinned(Int32Array, 1), { signal })
+  is<typeof result, Float32Array<ArrayBuffer>>(true)
+  await DeviceArray.from(source, { placement: 'pinned' })
+  await setMemoryLimits({ pinnedBytes: 0 })
+  const { kept } = (await cudaStatus()).memory.pinnedBytes
+  is<typeof kept, number>(true)
+  // @ts-expect-error no class
+  await pinned('Float32Array', 4)
+  // @ts-expect-error no signal
+  await cudaGather(source, index, { signal: true })
+  // @ts-expect-error no placement
+  await DeviceArray.from(source, { placement: 'host' })
+  // @ts-expect-error no limit
+  await setMemoryLimits({ hostBytes: 1 })
+}
+
 const status: Promise<CudaStatus> = cudaStatus()
 const route: Promise<Explanation> = explain(new Float32Array(1), index, { rowLength: 1 })
 
-export { classes, devices, generic, outs, resident, route, status }
+export { classes, devices, generic, outs, pinnedArrays, resident, route, status }
