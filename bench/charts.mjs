@@ -4,13 +4,19 @@
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
-import * as echarts from 'echarts'
+import { LineChart } from 'echarts/charts'
+import { GridComponent, LegendComponent, TitleComponent } from 'echarts/components'
+import * as echarts from 'echarts/core'
+import { SVGRenderer } from 'echarts/renderers'
+
+// Only what the chart is made of, since the package's program is bundled with it.
+echarts.use([LineChart, GridComponent, LegendComponent, TitleComponent, SVGRenderer])
 
 /** Colours that are told apart without red and green; cugather's own are the strong ones. */
 const STYLES = {
   'cugather, resident': ['#0050b0', 'solid', 3],
   'cugather, upload': ['#3399ff', 'solid', 3],
+  'cugather, pinned source': ['#7aa6e0', 'dashed', 3],
   'cugather, cpu': ['#66c2d9', 'solid', 3],
   'PyTorch, resident': ['#d95f02', 'solid', 1.5],
   'PyTorch, host source': ['#d95f02', 'dashed', 1.5],
@@ -71,7 +77,8 @@ export function drawChart({ machine, options, series }) {
   return svg
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
+// Not where it is bundled into another program.
+if (process.argv[1]?.endsWith('charts.mjs')) {
   const folder = process.argv[2]
   if (!folder) {
     console.error('node bench/charts.mjs FOLDER')

@@ -65,6 +65,7 @@ for (const file of [
   'examples',
   'kernels',
   'bench',
+  'cli',
   ...addons,
 ]) {
   copy(file)

@@ -25,6 +25,7 @@ const napiCli = path.join(root, 'node_modules', '@napi-rs', 'cli', 'dist', 'cli.
  * file for an addon, to try the other ones out.
  */
 export function packAll(folder, { placeholders = false } = {}) {
+  execFileSync(process.execPath, [path.join(root, 'scripts', 'build-cli.mjs')])
   // In a copy: napi writes the optional dependencies into package.json.
   const stage = mkdtempSync(path.join(os.tmpdir(), 'cugather-pack-'))
   const node = (...args) =>

@@ -155,6 +155,23 @@ try {
   await check('require', () => gathers(user, 'require.cjs'))
   await check('import', () => gathers(user, 'import.mjs'))
   await check('a worker', () => gathers(user, 'worker.cjs'))
+  await check('its program: doctor, and bench with a chart', async () => {
+    const cli = program(user, 'cugather')
+    const { stdout: found } = await node(user, [cli, 'doctor', '--json'])
+    assert.equal(JSON.parse(found).checks.cpu, 'right')
+    const sizes = ['--source-length', '100000', '--index-length', '1000']
+    const { stdout: times } = await node(user, [
+      cli,
+      'bench',
+      '--json',
+      ...sizes,
+      '--svg',
+      'out.svg',
+    ])
+    assert(JSON.parse(times).series['cugather, cpu'])
+    const chart = readFileSync(path.join(user, 'out.svg'), 'utf8')
+    assert.match(chart, /^<svg[\s\S]*cugather, cpu/)
+  })
   // The same program as CommonJS and as an ES module, where the compiler tells them apart.
   for (const file of ['types.cts', 'types.mts']) {
     cpSync(path.join(user, 'types.ts'), path.join(user, file))

@@ -1,0 +1,51 @@
+// npx cugather: is CUDA usable here, and how fast is it? Bundled into one file, cli.js, for the package,
+// which so depends on nothing.
+
+import { parseArgs } from 'node:util'
+
+const HELP = `cugather doctor [--json]
+  Says whether a GPU can be used here, which route a gather would take, and what to do about
+  whatever is missing. Checks a gather on each device.
+
+cugather bench [--json] [--svg FILE] [--device cuda:N] [--source-length N] [--index-length N]
+  Times gathers on this machine beside a JavaScript loop.
+`
+
+const OPTIONS = {
+  json: { type: 'boolean', default: false },
+  svg: { type: 'string' },
+  device: { type: 'string', default: 'cuda:0' },
+  'source-length': { type: 'string', default: String(2 ** 24) },
+  'index-length': { type: 'string', default: String(2 ** 20) },
+  help: { type: 'boolean', default: false },
+}
+
+const COMMANDS = {
+  doctor: async (cugather, values) => (await import('./doctor.mjs')).doctor(cugather, values),
+  bench: async (cugather, values) => (await import('./bench.mjs')).bench(cugather, values),
+}
+
+/** Runs one command; `load` requires cugather, whose own error is the answer where it can't. */
+export async function main(args, load) {
+  const usage = (words) => {
+    process.stderr.write(`${words}\n\n${HELP}`)
+    process.exitCode = 2
+  }
+  let parsed
+  try {
+    parsed = parseArgs({ args, options: OPTIONS, allowPositionals: true })
+  } catch (error) {
+    return usage(error.message)
+  }
+  const { values, positionals } = parsed
+  if (values.help) return process.stdout.write(HELP)
+  const command = positionals.length === 1 && Object.hasOwn(COMMANDS, positionals[0])
+  if (!command) return usage(`Expected doctor or bench but received '${positionals.join(' ')}'`)
+  try {
+    await COMMANDS[positionals[0]](load(), values)
+  } catch (error) {
+    // Such as an addon that can't be loaded: its message says what to do.
+    process.stderr.write(`${error.message}\n`)
+    process.exitCode = 1
+  }
+}
