@@ -3,11 +3,12 @@
 //! The house has three floors, and a file imports only from its own floor and those below:
 //!
 //! - [`binding`], the top floor, the only one that knows JavaScript: arguments, options, errors,
-//!   the task on libuv's pool;
+//!   tasks, and the queue in which they wait for one of libuv's threads;
 //! - [`gather`], plain Rust: element and index types, the index rule, a checked request, the route
 //!   that it takes;
 //! - [`cpu`] and [`cuda`], the ground floor, bytes and numbers alone: the gather on host memory,
-//!   and the one on a CUDA device with its kernels in `kernels/gather.cu`.
+//!   and the one on a CUDA device with its kernels in `kernels/gather.cu`. [`checkpoint`] is what
+//!   long work on any floor asks between its chunks.
 //!
 //! `index.js` wraps the binding in an async function: there errors get their JavaScript stack.
 
