@@ -22,6 +22,8 @@ await build({
   target: 'node20',
   format: 'cjs',
   external: ['./index.js'],
+  // Without the warnings for those who write charts.
+  define: { 'process.env.NODE_ENV': '"production"' },
   banner: { js: '#!/usr/bin/env node' },
   legalComments: 'eof',
 })
