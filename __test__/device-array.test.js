@@ -145,10 +145,13 @@ onEachDevice('gathers that have begun outlive the array', async (t, _gather, dev
   const array = await DeviceArray.from(source, { device })
   const gathering = array.gather(index)
   const reading = array.toHost()
+  // Of the same values, so that the others may see old or new ones.
+  const uploading = array.update(0, source)
   array.dispose()
   array.dispose()
   t.true(sameBytes(await gathering, source))
   t.true(sameBytes(await reading, source))
+  t.is(await uploading, undefined)
   await t.throwsAsync(array.gather(i32(0)), { ...DISPOSED, message: 'source was disposed of' })
   await t.throwsAsync(cudaGather(f32(1), array), { ...DISPOSED, message: 'index was disposed of' })
   await t.throwsAsync(array.toHost(), DISPOSED)
