@@ -11,6 +11,7 @@ import { loadFailures } from './loading.mjs'
 
 const require = createRequire(import.meta.url)
 const { Control, FUNCTIONS } = require('./control.js')
+const { endsByItself } = require('../helpers/child.js')
 const { codesThatPass, codesThatStay, meetsDeath } = require('./errors.js')
 const scenarios = Object.keys(require('./scenarios.js'))
 
@@ -24,7 +25,7 @@ function inject(...args) {
   return new Promise((resolve) => {
     const child = execFile(
       process.execPath,
-      [path.join(here, 'inject.js'), ...args],
+      [...endsByItself, path.join(here, 'inject.js'), ...args],
       {
         env: { ...onStandIn, CUGATHER_DEVICE: '', CUGATHER_STAND_IN: control.file },
         timeout: 300_000,
