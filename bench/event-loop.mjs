@@ -2,7 +2,7 @@
 // of libuv's threads.
 
 import { writeFileSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { open, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -14,6 +14,21 @@ async function keepGoing(work, atOnce, stopped) {
     while (!stopped.now) await work()
   }
   await Promise.all(Array.from({ length: atOnce }, one))
+}
+
+/**
+ * What `delayDuring` gives for Node's own reads of a file into new buffers: what results that are made
+ * and dropped at such a rate cost whoever makes them.
+ */
+export async function delayDuringReads(file, atOnce, ms) {
+  const handle = await open(file)
+  const { size } = await handle.stat()
+  const read = () => handle.read(Buffer.allocUnsafeSlow(size), 0, size, 0)
+  try {
+    return await delayDuring(read, atOnce, ms)
+  } finally {
+    await handle.close()
+  }
 }
 
 /** The 99th percentile of the event loop's delay in milliseconds while `work` goes on for `ms`. */
