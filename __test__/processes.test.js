@@ -3,7 +3,7 @@
 const test = require('ava')
 const { cudaStatus } = require('../index.js')
 const { devices, onCuda } = require('./helpers/machine.js')
-const { root, runsClean } = require('./helpers/child.js')
+const { root, run, runsClean } = require('./helpers/child.js')
 
 const print = (expression) => `console.log(JSON.stringify(${expression}))`
 
@@ -137,6 +137,9 @@ test('CUGATHER_DEVICE chooses, and a wrong one is named', async (t) => {
   t.is(await outcome('auto'), 'gathered')
   t.is(await outcome(''), 'gathered')
   t.regex(await outcome('cuda:99'), /^ERR_CUDA_UNAVAILABLE /)
+  // It counts for calls that name no device.
+  const named = `await cudaGather(f32(1), i32(0), { device: 'cpu' }).then(String)`
+  t.is(await runsClean(t, print(named), { env: { CUGATHER_DEVICE: 'GPU' } }), '"1"\n')
   const { usable } = await cudaStatus()
   t.regex(await outcome('cuda'), usable ? /^gathered$/ : /^ERR_CUDA_UNAVAILABLE /)
   t.regex(
@@ -252,3 +255,60 @@ for (const device of devices) {
     t.true(JSON.parse(stdout) < 60, `${stdout} MiB more after 300 rounds`)
   })
 }
+
+test('a call at the end of the stack', async (t) => {
+  const { code, signal, stdout } = await run(
+    `const { DeviceArray, pinned } = require(${JSON.stringify(root)})
+     const table = await DeviceArray.from(f32(1, 2))
+     const calls = [() => cudaGather(f32(1), i32(0)), () => table.toHost(), () => pinned(Float32Array, 1),
+       () => cudaGather(f32(1), i32(0), { signal: new AbortController().signal })]
+     for (const call of calls) {
+       const deep = (depth) => (depth === 0 ? call().catch(() => {}) : deep(depth - 1))
+       // Some depths end within the call, whatever the size of a frame.
+       for (let depth = 4000; depth < 16000; depth += 3) {
+         try { deep(depth) } catch {}
+       }
+     }
+     console.log(String(await cudaGather(f32(1, 2), i32(1))))`,
+  )
+  // Node itself says on stderr which promises it had no stack to tell of.
+  t.deepEqual({ code, signal, stdout }, { code: 0, signal: null, stdout: '2\n' })
+})
+
+test('errors are what they are, whatever is done to prototypes', async (t) => {
+  const stdout = await runsClean(
+    t,
+    `const { pinned } = require(${JSON.stringify(root)})
+     const codes = []
+     const ends = async (promise) => codes.push(await promise.catch(({ code }) => code))
+     const tooLarge = () => pinned(Float32Array, 2 ** 53 - 1)
+     const outside = () => cudaGather(f32(1), i32(9))
+     const aborted = () => cudaGather(f32(1), i32(0), { signal: AbortSignal.abort() })
+     Object.prototype.cause = {}
+     await ends(tooLarge())
+     delete Object.prototype.cause
+     const { toString } = Error.prototype
+     Error.prototype.toString = function () { throw this }
+     await ends(tooLarge())
+     Error.prototype.toString = toString
+     Object.prototype.get = () => {}
+     await ends(outside())
+     await ends(aborted())
+     delete Object.prototype.get
+     console.log(codes.join())`,
+  )
+  t.is(stdout, 'ERR_OUT_OF_RANGE,ERR_OUT_OF_RANGE,ERR_OUT_OF_RANGE,ABORT_ERR\n')
+})
+
+test('a copy of the module goes on when another is loaded', async (t) => {
+  const stdout = await runsClean(
+    t,
+    `const { DeviceArray } = require(${JSON.stringify(root)})
+     for (const file of Object.keys(require.cache)) delete require.cache[file]
+     require(${JSON.stringify(root)})
+     const table = await DeviceArray.from(f32(1, 2))
+     const kept = await table.gather(i32(1), { result: 'device' })
+     console.log(table instanceof DeviceArray, String(await kept.toHost()))`,
+  )
+  t.is(stdout, 'true 2\n')
+})

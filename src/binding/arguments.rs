@@ -101,10 +101,10 @@ impl<'env> Arguments<'env> {
         // Where there is a resident array, it says where the gather runs; only a device that the
         // caller names can contradict it.
         let are_on_host = matches!((&source, &index), (Array::Host(_), Array::Host(_)));
-        let device = options.device.unwrap_or(match are_on_host {
-            true => options.default_device,
-            false => DeviceChoice::Default,
-        });
+        let device = match are_on_host {
+            true => options.device_for_host()?,
+            false => options.device.unwrap_or(DeviceChoice::Default),
+        };
         let stays = options.stays;
         let result = Kind { class, length, row_length };
         Ok(Arguments { source, index, shape, result, out, stays, device })

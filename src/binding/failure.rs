@@ -1,9 +1,11 @@
 //! Every error that JavaScript sees: its class, its `code` and its fields.
 
+use super::tag;
 use crate::cuda;
 use crate::gather::{self, ShapeError};
 use napi::bindgen_prelude::{BigInt, JsObjectValue, Object, Unknown};
-use napi::{Env, JsValue, Property, PropertyAttributes};
+use napi::{Env, JsValue, Property, PropertyAttributes, sys};
+use napi_derive::napi;
 
 impl From<ShapeError> for Failure {
     fn from(error: ShapeError) -> Failure {
@@ -89,6 +91,8 @@ impl Failure {
                 field("fields")?.with_napi_value(env, fields)?,
             ],
         )?;
+        // SAFETY: the object was just made in this environment.
+        napi::check_status!(unsafe { sys::napi_type_tag_object(env.raw(), failure.raw(), &TAG) })?;
         Ok(failure.to_unknown())
     }
 
@@ -111,6 +115,16 @@ impl Failure {
             Failure::Internal(_) | Failure::Thrown(_) => ("Error", "ERR_INTERNAL_ASSERTION"),
         }
     }
+}
+
+/// On every failure and nothing else: what the caller's own code throws may look like one.
+const TAG: sys::napi_type_tag =
+    sys::napi_type_tag { lower: 0x9d1f_6a3c_52be_4e07, upper: 0x8c47_20fb_e6d1_953a };
+
+/// Whether a value is what `into_value` made.
+#[napi(skip_typescript)]
+pub fn is_failure(value: Unknown) -> bool {
+    tag::is_on(value, &TAG)
 }
 
 /// An object with these properties for its own, whatever its prototype has by their names.

@@ -12,6 +12,7 @@ mod pinned;
 mod queue;
 mod resident_array;
 mod resident_copies;
+mod tag;
 mod task;
 mod typed_array;
 

@@ -5,7 +5,7 @@ use super::failure::Failure;
 use super::typed_array::{Class, Memory, Realm};
 use crate::gather::{DeviceChoice, Dtype, Mode, Placement};
 use napi::bindgen_prelude::{BigInt, FromNapiValue, JsObjectValue, Object, Unknown};
-use napi::{JsValue, KeyCollectionMode, KeyConversion, KeyFilter, ValueType, sys};
+use napi::{Env, JsValue, KeyCollectionMode, KeyConversion, KeyFilter, ValueType, sys};
 
 /// All of them; index.js sees to `signal`.
 const NAMES: [&str; 8] =
@@ -24,9 +24,9 @@ pub struct Options<'env> {
     /// `None`: the source's own, or 1.
     pub row_length: Option<usize>,
     pub out: Option<Unknown<'env>>,
-    /// What the caller named; CUGATHER_DEVICE is in `default_device`.
+    /// What the caller named.
     pub device: Option<DeviceChoice>,
-    pub default_device: DeviceChoice,
+    default_device: Unknown<'env>,
     /// Whether the result is to stay where the gather runs.
     pub stays: bool,
 }
@@ -84,8 +84,11 @@ impl<'env> Given<'env> {
             }
             _ => return Err(Failure::invalid_type("options", "an object", describe(options))),
         };
-        if let Some(given) = &given {
-            refuse_unknown(given, names)?;
+        if let Some(given) = &given
+            && refuse_unknown(given, names)? == 0
+            && is_tagged(given)?
+        {
+            return Err(Failure::invalid_type("options", "an object", describe(options)));
         }
         Ok(Given(given))
     }
@@ -101,7 +104,7 @@ impl<'env> Given<'env> {
     }
 }
 
-/// What CUGATHER_DEVICE says, or undefined.
+/// What CUGATHER_DEVICE says, or undefined. Read only where it counts: elsewhere it may be wrong.
 fn read_default(value: Unknown) -> Result<DeviceChoice, Failure> {
     match value.get_type()? {
         ValueType::Undefined => Ok(DeviceChoice::Default),
@@ -119,7 +122,7 @@ impl<'env> Options<'env> {
         let given = Given::read(options, &NAMES)?;
         let options = Options {
             device: given.device()?,
-            default_device: read_default(default_device)?,
+            default_device,
             mode: given.get("mode")?.map_or(Ok(Mode::Raise), read_mode)?,
             fill_value: given.get("fillValue")?,
             wrap_negative: given.get("wrapNegative")?.map_or(Ok(true), read_wrap_negative)?,
@@ -134,6 +137,11 @@ impl<'env> Options<'env> {
             ));
         }
         Ok(options)
+    }
+
+    /// Where a gather runs from arrays on the host.
+    pub fn device_for_host(&self) -> Result<DeviceChoice, Failure> {
+        self.device.map_or_else(|| read_default(self.default_device), Ok)
     }
 
     /// The fill value's bytes as the class would store it, repeated to 16. Zeros in other modes.
@@ -171,13 +179,24 @@ fn is_of_another_kind(options: &Unknown) -> napi::Result<bool> {
         || options.is_promise()?)
 }
 
-fn refuse_unknown(options: &Object, names: &[&str]) -> Result<(), Failure> {
+/// Whether an object's class has a name of its own (`Symbol.toStringTag`), as an AbortSignal, a Map or a
+/// DeviceArray has: another argument, misplaced.
+fn is_tagged(options: &Object) -> napi::Result<bool> {
+    let env = Env::from_raw(options.value().env);
+    let symbol = env.get_global()?.get_named_property_unchecked::<Object>("Symbol")?;
+    let tag = symbol.get_named_property_unchecked::<Unknown>("toStringTag")?;
+    Ok(options.get_property::<_, Unknown>(tag)?.get_type()? == ValueType::String)
+}
+
+/// How many options there are, all of them known.
+fn refuse_unknown(options: &Object, names: &[&str]) -> Result<u32, Failure> {
     let keys = options.get_all_property_names(
         KeyCollectionMode::OwnOnly,
         KeyFilter::SkipSymbols,
         KeyConversion::NumbersToStrings,
     )?;
-    for i in 0..keys.get_array_length()? {
+    let count = keys.get_array_length()?;
+    for i in 0..count {
         let name = Text::of(keys.get_element::<Unknown>(i)?)?;
         if !names.iter().any(|known| name.is(known)) {
             return Err(Failure::InvalidValue(format!(
@@ -186,7 +205,7 @@ fn refuse_unknown(options: &Object, names: &[&str]) -> Result<(), Failure> {
             )));
         }
     }
-    Ok(())
+    Ok(count)
 }
 
 /// The string in `value`, or an error that says what was expected.

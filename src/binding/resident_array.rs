@@ -2,6 +2,7 @@
 
 use super::describe::describe;
 use super::failure::Failure;
+use super::tag;
 use super::task::{Task, begin, undefined};
 use super::typed_array::Class;
 use crate::checkpoint::Checkpoint;
@@ -9,7 +10,7 @@ use crate::gather::Storage;
 use napi::bindgen_prelude::{
     ClassInstance, FromNapiValue, JavaScriptClassExt, ObjectFinalize, TypeTag, Unknown,
 };
-use napi::{Env, JsValue, ValueType, sys};
+use napi::{Env, JsValue};
 use napi_derive::napi;
 
 /// What a resident array is, without the array.
@@ -36,6 +37,12 @@ pub struct ResidentArray {
     device: String,
 }
 
+/// Whether a value is a resident array, of whichever copy of index.js: each has a class of its own.
+#[napi(skip_typescript)]
+pub fn is_resident(value: Unknown) -> bool {
+    tag::is_on(value, &ResidentArray::type_tag())
+}
+
 #[napi]
 impl ResidentArray {
     #[napi(getter)]
@@ -46,6 +53,11 @@ impl ResidentArray {
     #[napi(getter)]
     pub fn row_length(&self) -> f64 {
         self.kind.row_length as f64
+    }
+
+    #[napi(getter)]
+    pub fn disposed(&self) -> bool {
+        self.storage.is_none()
     }
 
     /// numpy's name for the type of an element.
@@ -101,21 +113,11 @@ impl ResidentArray {
     /// The resident array in a value, or `None` where there is none; what `name` was disposed of is
     /// an error.
     pub fn of(value: Unknown, name: &'static str) -> Result<Option<(Storage, Kind)>, Failure> {
-        if value.get_type()? != ValueType::Object {
+        if !is_resident(value) {
             return Ok(None);
         }
         let env = value.value().env;
-        let mut is_ours = false;
-        // SAFETY: the environment is the value's own. The tag is on no object but ours, and asking
-        // for it runs no code of the caller's; a status other than ok leaves `is_ours` false.
-        unsafe {
-            let tag = ResidentArray::type_tag();
-            sys::napi_check_object_type_tag(env, value.raw(), &tag, &mut is_ours);
-        }
-        if !is_ours {
-            return Ok(None);
-        }
-        // SAFETY: as above; the value is an instance of the class.
+        // SAFETY: the environment is the value's own; the value is an instance of the class.
         let array = unsafe { ClassInstance::<ResidentArray>::from_napi_value(env, value.raw()) }?;
         match &array.storage {
             Some(storage) => Ok(Some((storage.clone(), array.kind))),

@@ -88,7 +88,10 @@ impl<T: Task> Job for Promised<T> {
     }
 
     fn settle(self: Box<Self>, env: &Env) {
-        let Promised { mut task, deferred, times, output, .. } = *self;
+        let Promised { mut task, deferred, begun, mut times, output } = *self;
+        if output.is_none() {
+            times.waited = begun.elapsed();
+        }
         let _ = task.tell(env, times);
         let output = output.unwrap_or(Err(Failure::Gather(gather::Error::Stopped)));
         let index_is_bigint = task.index_is_bigint();

@@ -3,9 +3,10 @@
 use super::describe::describe;
 use super::failure::Failure;
 use crate::gather::Dtype;
-use napi::bindgen_prelude::{FnArgs, Function, Unknown};
-use napi::{JsValue, sys};
+use napi::bindgen_prelude::{FnArgs, FromNapiValue, Function, JsValuesTupleIntoVec, Unknown};
+use napi::{JsValue, ValueType, sys};
 use std::ffi::c_void;
+use std::ptr::null_mut;
 
 /// A class of typed arrays, by Node-API's number for it (`napi_typedarray_type`); `index.js` has
 /// the constructors in the same order.
@@ -88,7 +89,7 @@ impl Info {
         // Node versions whose Node-API has no number for Float16Array leave the type as it was.
         const FLOAT16: sys::napi_typedarray_type = CLASSES.len() as i32 - 1;
         let (mut class, mut length, mut offset) = (FLOAT16, 0, 0);
-        let (mut data, mut buffer) = (std::ptr::null_mut(), std::ptr::null_mut());
+        let (mut data, mut buffer) = (null_mut(), null_mut());
         // SAFETY: as above.
         let status = unsafe {
             sys::napi_get_typedarray_info(
@@ -216,7 +217,7 @@ impl Memory {
 /// What `index.js` lends us of the realm that it runs in, so that results are instances of the
 /// caller's own classes where a test runner or `vm` has realms of its own.
 pub struct Realm<'env> {
-    /// `new classes[class](length)`
+    /// `new classes[class](length)`, or undefined where that throws.
     pub create: Function<'env, FnArgs<(u32, f64)>, Unknown<'env>>,
     /// The `BufferKind` of a buffer.
     pub buffer_kind: Function<'env, Unknown<'env>, u32>,
@@ -226,7 +227,7 @@ impl<'env> Realm<'env> {
     fn kind_of(&self, buffer: sys::napi_value) -> Result<BufferKind, Failure> {
         // SAFETY: the buffer is a value of this environment, just looked up.
         let buffer = unsafe { Unknown::from_raw_unchecked(self.buffer_kind.value().env, buffer) };
-        Ok(match self.buffer_kind.call(buffer)? {
+        Ok(match call(&self.buffer_kind, buffer)? {
             kind if kind == BufferKind::Changing as u32 => BufferKind::Changing,
             kind if kind == BufferKind::Immutable as u32 => BufferKind::Immutable,
             _ => BufferKind::Fixed,
@@ -235,18 +236,18 @@ impl<'env> Realm<'env> {
 
     /// A new typed array of zeros. Runs a constructor, which a caller may have made its own.
     pub fn create(&self, class: Class, length: usize) -> Result<View<'env>, Failure> {
-        let too_large = |_| {
+        let too_large = || {
             let bytes = length as u128 * class.dtype().size() as u128;
             Failure::OutOfRange(format!(
-                "The result, {} of length {length} ({bytes} bytes), could not be made: it is larger \
-                 than this runtime's arrays can be, or than the memory that is left",
-                class.with_article(),
+                "{} of length {length} ({bytes} bytes) could not be made: it is larger than this \
+                 runtime's arrays can be, or than the memory that is left",
+                class.name(),
             ))
         };
-        let value = self
-            .create
-            .call(FnArgs { data: (class.0 as u32, length as f64) })
-            .map_err(too_large)?;
+        let value = call(&self.create, FnArgs { data: (class.0 as u32, length as f64) })?;
+        if value.get_type()? == ValueType::Undefined {
+            return Err(too_large());
+        }
         match Info::of(value) {
             Some(info) if info.class == class && info.length == length => {
                 Ok(View { value, class, length, name: "result" })
@@ -256,5 +257,30 @@ impl<'env> Realm<'env> {
                 Err(Failure::Internal(format!("the runtime did not make {class}")))
             }
         }
+    }
+}
+
+/// Calls a function of index.js. What it throws, such as at the end of the stack, stays pending, for
+/// whoever called us: napi's own call makes a string of it, which may run the caller's code and, at
+/// the end of the stack, throws again without end.
+fn call<Args: JsValuesTupleIntoVec, Return: FromNapiValue>(
+    function: &Function<'_, Args, Return>,
+    args: Args,
+) -> napi::Result<Return> {
+    let env = function.value().env;
+    let args = args.into_vec(env)?;
+    let (mut this, mut value) = (null_mut(), null_mut());
+    // SAFETY: the function and its arguments are values of this environment.
+    unsafe {
+        napi::check_status!(sys::napi_get_undefined(env, &mut this))?;
+        napi::check_status!(sys::napi_call_function(
+            env,
+            this,
+            function.raw(),
+            args.len(),
+            args.as_ptr(),
+            &mut value,
+        ))?;
+        Return::from_napi_value(env, value)
     }
 }
