@@ -118,6 +118,8 @@ export declare class DeviceArray<S extends SourceArray = SourceArray> {
   readonly byteLength: number
   /** As the option `device` takes it: `'cpu'`, `'cuda:0'`, … */
   readonly device: 'cpu' | `cuda:${number}`
+  /** Whether it was disposed of. */
+  readonly disposed: boolean
 
   /** `cudaGather(this, index, options)`, which see. */
   gather<O extends SameClass<S> = SameClass<S, ArrayBuffer>, R extends 'host' | 'device' = 'host'>(
@@ -160,7 +162,7 @@ type Device = 'cpu' | 'cuda' | `cuda:${number}` | 'auto'
 export interface GatherOptions<
   S extends SourceArray = SourceArray,
   O extends SameClass<S> = SameClass<S>,
-  R extends 'host' | 'device' = 'host' | 'device',
+  R extends 'host' | 'device' = 'host',
 > {
   /**
    * What becomes of an index that names no row, for a source of n rows
@@ -232,6 +234,7 @@ export interface GatherOptions<
 export declare class ResidentArray {
   get length(): number
   get rowLength(): number
+  get disposed(): boolean
   /** numpy's name for the type of an element. */
   get dtype(): string
   get byteLength(): number

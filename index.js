@@ -2,7 +2,9 @@
 
 const { Buffer, constants } = require('node:buffer')
 const diagnosticsChannel = require('node:diagnostics_channel')
+const { addAbortListener } = require('node:events')
 const { isArrayBuffer, isPromise, isSharedArrayBuffer } = require('node:util/types')
+const { markAsUncloneable } = require('node:worker_threads')
 const binding = require('./load.js')
 
 // This realm's classes, by Node-API's numbers (CLASSES in src/binding/typed_array.rs): under Jest
@@ -25,7 +27,7 @@ const errors = { Error, RangeError, TypeError }
 
 // Taken now, so that nothing that is patched later runs in the middle of a call.
 const { apply } = Reflect
-const { defineProperties, getOwnPropertyDescriptor, getOwnPropertyDescriptors } = Object
+const { defineProperty, entries, getOwnPropertyDescriptor } = Object
 const { captureStackTrace } = Error
 
 // The getters themselves, since a buffer can have a property of its own by the same name. Not every
@@ -35,8 +37,17 @@ const resizable = getter(ArrayBuffer.prototype, 'resizable')
 const growable = getter(SharedArrayBuffer.prototype, 'growable')
 const immutable = getter(ArrayBuffer.prototype, 'immutable')
 
+// What the binding calls must not throw into it: undefined says that there is no array to be had.
+const orUndefined = (make) => (type, length) => {
+  try {
+    return make(type, length)
+  } catch {
+    return undefined
+  }
+}
+
 // An array of zeros.
-const create = (type, length) => new classes[type](length)
+const create = orUndefined((type, length) => new classes[type](length))
 
 // An array for a result, every element of which is written before anybody sees it. So it need not be
 // made of zeros, which on memory that was used before cost as much as the gather. Such buffers are
@@ -44,12 +55,12 @@ const create = (type, length) => new classes[type](length)
 const { allocUnsafeSlow } = Buffer
 const isOwnRealm = allocUnsafeSlow(1).buffer instanceof ArrayBuffer
 const LEAST_BYTES = 65536
-const createResult = (type, length) => {
+const createResult = orUndefined((type, length) => {
   const bytes = length * classes[type].BYTES_PER_ELEMENT
   const isWorthIt = bytes >= LEAST_BYTES && bytes <= constants.MAX_LENGTH
   if (!isOwnRealm || !isWorthIt) return create(type, length)
   return new classes[type](allocUnsafeSlow(bytes).buffer, 0, length)
-}
+})
 
 // BufferKind in src/binding/typed_array.rs: 0 fixed, 1 of changing length, 2 immutable.
 const bufferKind = (buffer) => {
@@ -61,31 +72,40 @@ const bufferKind = (buffer) => {
 // Read once: a variable that changes later is no way to switch devices, the option is.
 const defaultDevice = process.env.CUGATHER_DEVICE || undefined
 
+// A property of its own, whatever somebody has put on prototypes.
+const define = (object, name, value, enumerable) =>
+  defineProperty(object, name, {
+    __proto__: null,
+    value,
+    enumerable,
+    writable: true,
+    configurable: true,
+  })
+
 // The binding says what failed, the error is made here: of this realm's class, with the stack of
-// those who wait for the promise.
+// those who wait for the promise. What the caller's own code threw stays as it is.
 function toError(failure, caller) {
-  const Class = errors[failure?.errorClass]
-  if (!Class) return failure
-  const error = new Class(failure.message)
+  if (!isFailure(failure)) return failure
+  const error = new errors[failure.errorClass](failure.message)
   captureStackTrace(error, caller)
-  return defineProperties(error, getOwnPropertyDescriptors(failure.fields))
+  for (const [name, value] of entries(failure.fields)) define(error, name, value, true)
+  return error
 }
 
-const { ResidentArray } = binding
+const { isFailure, isResident } = binding
 // Only this file can make a DeviceArray: nobody else has the key.
 const key = Symbol('DeviceArray')
 // The native array inside a DeviceArray; any other value as it is.
 let unwrapped
 
-const wrapped = (result) =>
-  result instanceof ResidentArray ? new DeviceArray(key, result) : result
+const wrapped = (result) => (isResident(result) ? new DeviceArray(key, result) : result)
 
 // A call that can't begin gives its failure in place of a promise. What the caller's own code
 // throws meanwhile rejects as it is.
 async function settled(start) {
-  const started = start()
-  if (!isPromise(started)) throw toError(started, settled)
   try {
+    const started = start()
+    if (!isPromise(started)) throw started
     return wrapped(await started)
   } catch (failure) {
     throw toError(failure, settled)
@@ -98,7 +118,6 @@ const channel = diagnosticsChannel.channel('cugather:gather')
 // A realm of `vm` may have no AbortSignal; then nobody in it can have one to pass.
 const aborted = globalThis.AbortSignal && getter(AbortSignal.prototype, 'aborted')
 const reason = globalThis.AbortSignal && getter(AbortSignal.prototype, 'reason')
-const { addEventListener, removeEventListener } = globalThis.EventTarget?.prototype ?? {}
 
 const isAborted = (signal) => apply(aborted, signal, [])
 
@@ -116,14 +135,19 @@ function abortError(signal, caller) {
   const cause = apply(reason, signal, [])
   const error = new Error('The operation was aborted', { cause })
   captureStackTrace(error, caller)
-  return defineProperties(error, {
-    name: { value: 'AbortError', writable: true, configurable: true },
-    code: { value: 'ABORT_ERR', enumerable: true, writable: true, configurable: true },
-  })
+  define(error, 'name', 'AbortError', false)
+  define(error, 'code', 'ABORT_ERR', true)
+  return error
 }
 
-// As the binding says it of a call that was stopped.
-const ABORTED = { errorClass: 'AbortError' }
+// The option `signal`, which is to be an AbortSignal that is not aborted.
+function readSignal(options, caller) {
+  const signal = options?.signal
+  if (signal === undefined) return undefined
+  if (!isSignal(signal)) throw binding.refuseSignal(signal)
+  if (isAborted(signal)) throw abortError(signal, caller)
+  return signal
+}
 
 // By signal, the calls that it aborts and the one listener for all of them: Node warns of a signal
 // with many listeners, and a signal may outlive any number of calls.
@@ -135,24 +159,29 @@ function listen(signal) {
   lastId = (lastId % 0xffffffff) + 1
   let listener = listeners.get(signal)
   if (!listener) {
-    const ids = new Set()
+    listener = { ids: new Set() }
     const abort = () => {
-      for (const id of ids) binding.abort(id)
+      if (isAborted(signal)) for (const id of listener.ids) binding.abort(id)
+      // Somebody dispatched an event of that name, and used the listener up.
+      else arm()
     }
-    listener = { ids, abort }
+    // Node's own way: other listeners can't stop the event before it is here.
+    const arm = () => {
+      listener.armed = addAbortListener(signal, abort)
+    }
+    arm()
     listeners.set(signal, listener)
-    apply(addEventListener, signal, ['abort', abort, { once: true }])
   }
   listener.ids.add(lastId)
   return lastId
 }
 
 function unlisten(signal, id) {
-  const { ids, abort } = listeners.get(signal)
-  ids.delete(id)
-  if (ids.size > 0) return
+  const listener = listeners.get(signal)
+  listener.ids.delete(id)
+  if (listener.ids.size > 0) return
   listeners.delete(signal)
-  apply(removeEventListener, signal, ['abort', abort])
+  listener.armed[Symbol.dispose]()
 }
 
 // index.d.ts says what all of these do.
@@ -162,12 +191,8 @@ async function cudaGather(source, index, options) {
   let signal
   let id = 0
   try {
-    signal = options?.signal
-    if (signal !== undefined) {
-      if (!isSignal(signal)) throw binding.refuseSignal(signal)
-      if (isAborted(signal)) throw ABORTED
-      id = listen(signal)
-    }
+    signal = readSignal(options, cudaGather)
+    if (signal) id = listen(signal)
     const started = binding.cudaGather(
       unwrapped(source),
       unwrapped(index),
@@ -181,15 +206,15 @@ async function cudaGather(source, index, options) {
     if (!isPromise(started)) throw started
     const result = wrapped(await started)
     // Where the call was too far to be stopped, it was still not wanted any more.
-    if (signal !== undefined && isAborted(signal)) {
+    if (signal && isAborted(signal)) {
       if (result instanceof DeviceArray) result.dispose()
-      throw ABORTED
+      throw abortError(signal, cudaGather)
     }
     if (told) channel.publish({ ...told })
     return result
   } catch (failure) {
-    const isAbort = failure?.errorClass === ABORTED.errorClass
-    const error = isAbort ? abortError(signal, cudaGather) : toError(failure, cudaGather)
+    const wasStopped = isFailure(failure) && failure.errorClass === 'AbortError'
+    const error = wasStopped ? abortError(signal, cudaGather) : toError(failure, cudaGather)
     if (told) channel.publish({ ...told, error })
     throw error
   } finally {
@@ -198,16 +223,17 @@ async function cudaGather(source, index, options) {
 }
 
 const explain = (source, index, options) =>
-  settled(() =>
-    binding.explain(
+  settled(() => {
+    readSignal(options, settled)
+    return binding.explain(
       unwrapped(source),
       unwrapped(index),
       options,
       defaultDevice,
       create,
       bufferKind,
-    ),
-  )
+    )
+  })
 
 const cudaStatus = () => settled(() => binding.cudaStatus())
 
@@ -231,11 +257,12 @@ class DeviceArray {
   constructor(secret, array) {
     if (secret !== key) {
       const error = new TypeError('A DeviceArray is made by await DeviceArray.from(typedArray)')
-      throw defineProperties(error, {
-        code: { value: 'ERR_ILLEGAL_CONSTRUCTOR', enumerable: true },
-      })
+      define(error, 'code', 'ERR_ILLEGAL_CONSTRUCTOR', true)
+      throw error
     }
     this.#array = array
+    // Sent to a worker, it would arrive there as an empty object: an error where the runtime can.
+    markAsUncloneable?.(this)
   }
 
   static from(source, options) {
@@ -260,6 +287,10 @@ class DeviceArray {
 
   get device() {
     return this.#array.device
+  }
+
+  get disposed() {
+    return this.#array.disposed
   }
 
   gather(index, options) {
@@ -287,8 +318,10 @@ class DeviceArray {
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](_depth, options, inspect) {
-    const { dtype, length, rowLength, device } = this
-    return `DeviceArray ${inspect({ dtype, length, rowLength, device }, options)}`
+    // The prototype, or what inherits from it.
+    if (!(#array in this)) return 'DeviceArray {}'
+    const { dtype, length, rowLength, device, disposed } = this
+    return `DeviceArray ${inspect({ dtype, length, rowLength, device, disposed }, options)}`
   }
 }
 

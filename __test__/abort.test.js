@@ -5,7 +5,7 @@ const diagnosticsChannel = require('node:diagnostics_channel')
 const { getEventListeners } = require('node:events')
 const { setTimeout: sleep } = require('node:timers/promises')
 const vm = require('node:vm')
-const { cudaGather, DeviceArray } = require('../index.js')
+const { cudaGather, DeviceArray, explain } = require('../index.js')
 const { f32, i32 } = require('./helpers/arrays.js')
 const { runsClean } = require('./helpers/child.js')
 const { onEachDevice } = require('./helpers/devices.js')
@@ -116,6 +116,35 @@ test('AbortSignal.timeout and AbortSignal.any', async (t) => {
   const call = cudaGather(source, index, { signal })
   controller.abort('any')
   await isAborted(t, call, 'any')
+})
+
+test("other people's listeners and events don't come between", async (t) => {
+  const index = new Int32Array(8 << 20)
+  const busy = Array.from({ length: 4 }, () => cudaGather(f32(1), index))
+  const controller = new AbortController()
+  const { signal } = controller
+  signal.addEventListener('abort', (event) => event.stopImmediatePropagation())
+  let isSettled = false
+  const call = cudaGather(f32(1), index, { signal }).finally(() => {
+    isSettled = true
+  })
+  // Of that name, but nobody has aborted.
+  signal.dispatchEvent(new Event('abort'))
+  const other = cudaGather(f32(1), index, { signal })
+  await new Promise((resolve) => setImmediate(resolve))
+  t.false(isSettled)
+  controller.abort(5)
+  await isAborted(t, call, 5)
+  await isAborted(t, other, 5)
+  const counts = await Promise.race([Promise.all(busy).then(() => 'all'), call.catch(() => 'call')])
+  t.is(counts, 'call')
+  await Promise.all(busy)
+  t.is(getEventListeners(signal, 'abort').length, 1)
+})
+
+test('explain reads the signal too', async (t) => {
+  await isAborted(t, explain(f32(1), i32(0), { signal: AbortSignal.abort(3) }), 3)
+  await t.throwsAsync(explain(f32(1), i32(0), { signal: true }), { code: 'ERR_INVALID_ARG_TYPE' })
 })
 
 test('what is no AbortSignal', async (t) => {

@@ -4,7 +4,7 @@ const test = require('ava')
 const { readFileSync } = require('node:fs')
 const { createRequire } = require('node:module')
 const vm = require('node:vm')
-const { cudaGather } = require('../index.js')
+const { cudaGather, DeviceArray } = require('../index.js')
 const { f32, i32 } = require('./helpers/arrays.js')
 const { onEachDevice } = require('./helpers/devices.js')
 
@@ -90,6 +90,9 @@ test('another argument in the place of the options is not read as such', async (
     [new ArrayBuffer(8), 'an instance of ArrayBuffer'],
     [new Date(0), 'an instance of Date'],
     [Promise.resolve(), 'an instance of Promise'],
+    [new AbortController().signal, 'an instance of AbortSignal'],
+    [new Map([['mode', 'clip']]), 'an instance of Map'],
+    [await DeviceArray.from(f32(1)), 'an instance of DeviceArray'],
   ]
   for (const [value, words] of misplaced) {
     const message = `Expected an object for options but received ${words}`
@@ -136,7 +139,9 @@ test('an unknown option or mode lists the known ones', async (t) => {
 })
 
 test('what the caller throws comes out as it is', async (t) => {
-  for (const thrown of [new Error('mine'), 'a string', undefined]) {
+  const looksLikeOurs = Object.assign(new Error('mine'), { errorClass: 'RangeError', fields: {} })
+  const looksAborted = { errorClass: 'AbortError' }
+  for (const thrown of [new Error('mine'), 'a string', undefined, looksLikeOurs, looksAborted]) {
     const options = {
       get mode() {
         throw thrown

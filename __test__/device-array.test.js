@@ -147,8 +147,10 @@ onEachDevice('gathers that have begun outlive the array', async (t, _gather, dev
   const reading = array.toHost()
   // Of the same values, so that the others may see old or new ones.
   const uploading = array.update(0, source)
+  t.false(array.disposed)
   array.dispose()
   array.dispose()
+  t.true(array.disposed)
   t.true(sameBytes(await gathering, source))
   t.true(sameBytes(await reading, source))
   t.is(await uploading, undefined)
@@ -232,13 +234,28 @@ test('options and arguments that make no array', async (t) => {
   t.throws(() => new DeviceArray(), { instanceOf: TypeError, code: 'ERR_ILLEGAL_CONSTRUCTOR' })
 })
 
+/** What a worker would get, where the runtime lets it be sent: nothing of the array. */
+function copyOf(array) {
+  try {
+    return structuredClone(array)
+  } catch (error) {
+    return error
+  }
+}
+
+test('it is not sent to a worker', async (t) => {
+  const copy = copyOf(await DeviceArray.from(f32(1)))
+  if ('markAsUncloneable' in require('node:worker_threads')) t.is(copy.name, 'DataCloneError')
+  else t.deepEqual(copy, {})
+})
+
 test('what only looks like one is none', async (t) => {
   const array = await DeviceArray.from(f32(1))
   const forgeries = [
     Object.create(DeviceArray.prototype),
     Object.setPrototypeOf({}, DeviceArray.prototype),
     new Proxy(array, {}),
-    structuredClone(array),
+    copyOf(array),
     vm.runInNewContext('({ length: 1 })'),
   ]
   for (const forged of forgeries) {
