@@ -43,7 +43,13 @@ test('doctor: CUDA that was asked for and is not there is a fault', async (t) =>
   const env = { CUGATHER_DEVICE: 'cuda', CUDA_VISIBLE_DEVICES: '', LD_LIBRARY_PATH: '' }
   const { code, stdout } = await cli(['doctor'], env)
   t.is(code, 1)
-  t.regex(stdout, /→ Gathers run on the CPU: .+/)
+  t.regex(
+    stdout,
+    /→ A gather that names no device fails: .+ Unset CUGATHER_DEVICE, which is 'cuda'/,
+  )
+  const wrong = await cli(['doctor'], { CUGATHER_DEVICE: 'gpu' })
+  t.is(wrong.code, 1)
+  t.regex(wrong.stdout, /→ A gather that names no device fails: .+ received string 'gpu'/)
 })
 
 test('bench prints a table, and nothing but that', async (t) => {
@@ -62,7 +68,43 @@ test('what it does not know', async (t) => {
     t.deepEqual([code, stdout], [2, ''])
     t.regex(stderr, /cugather doctor \[--json\]/)
   }
-  const { code, stderr } = await cli(['bench', '--source-length', '0'])
-  t.is(code, 1)
-  t.is(stderr, "Expected an integer of 1 or more for --source-length but received '0'\n")
+  for (const [option, value, words] of [
+    [
+      '--source-length',
+      '0',
+      "an integer from 1 to 2147483647 for --source-length but received '0'",
+    ],
+    ['--index-length', '1e12', "from 1 to 2147483647 for --index-length but received '1e12'"],
+    ['--device', 'cpu', "Expected cuda:N for --device but received 'cpu'"],
+  ]) {
+    const { code, stderr } = await cli(['bench', option, value])
+    t.is(code, 2)
+    t.true(stderr.includes(words), stderr)
+  }
+})
+
+test('bench fails before it measures', async (t) => {
+  // More devices than any machine has.
+  for (const [option, value, words] of [
+    ['--device', 'cuda:99', /^(the NVIDIA driver|CUDA|there is|no |device ).*/i],
+    [
+      '--svg',
+      path.join(root, 'no-such-folder', 'times.svg'),
+      /^The chart can't be written: ENOENT/,
+    ],
+  ]) {
+    const { code, stdout, stderr } = await cli(['bench', option, value])
+    t.deepEqual([code, stdout], [1, ''])
+    t.regex(stderr, words)
+  }
+})
+
+test('help and version', async (t) => {
+  for (const option of ['--help', '-h']) {
+    const { code, stdout } = await cli([option])
+    t.is(code, 0)
+    t.regex(stdout, /^Usage:/)
+  }
+  const { stdout } = await cli(['-v'])
+  t.is(stdout.trim(), require('../package.json').version)
 })

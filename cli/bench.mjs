@@ -1,18 +1,43 @@
 // cugather bench: a short form of npm run bench, for the user's own machine.
 
-import { writeFileSync } from 'node:fs'
+import { accessSync, constants, writeFileSync } from 'node:fs'
 import os from 'node:os'
+import path from 'node:path'
 import cliProgress from 'cli-progress'
 import { expectedOf, fillRandom, randomIndex, sameBytes } from '../bench/data.mjs'
 import { summary, timesOf } from '../bench/measure.mjs'
+import { UsageError } from './usage-error.mjs'
 
 const SEED = 20261201
 const ROUNDS = 9
 
-function lengthOf(name, value, least) {
+const MOST = 2 ** 31 - 1
+
+function lengthOf(name, value) {
   const length = Number(value)
-  if (Number.isInteger(length) && length >= least && length < 2 ** 31) return length
-  throw new Error(`Expected an integer of ${least} or more for --${name} but received '${value}'`)
+  if (Number.isInteger(length) && length >= 1 && length <= MOST) return length
+  throw new UsageError(
+    `Expected an integer from 1 to ${MOST} for --${name} but received '${value}'`,
+  )
+}
+
+/** A GPU that is named has to be there; without a name it is the first one, if there is one. */
+async function deviceOf({ DeviceArray }, named) {
+  if (named === undefined) return 'cuda:0'
+  if (!/^cuda(:\d+)?$/.test(named))
+    throw new UsageError(`Expected cuda:N for --device but received '${named}'`)
+  const array = await DeviceArray.from(new Float32Array(1), { device: named })
+  array.dispose()
+  return named
+}
+
+/** Fails before the measuring, not after it, where the chart can't be written. */
+function checkChart(file) {
+  try {
+    accessSync(path.dirname(path.resolve(file)), constants.W_OK)
+  } catch (error) {
+    throw new Error(`The chart can't be written: ${error.message}`)
+  }
 }
 
 /** The ways of a gather here, by their names in the chart. */
@@ -41,12 +66,12 @@ async function waysOf({ cudaGather, cudaStatus, DeviceArray, pinned }, source, d
 }
 
 export async function bench(cugather, values) {
-  const source = fillRandom(
-    new Float32Array(lengthOf('source-length', values['source-length'], 1)),
-    SEED,
-  )
-  const most = lengthOf('index-length', values['index-length'], 1)
-  const { gpu, ways } = await waysOf(cugather, source, values.device)
+  const length = lengthOf('source-length', values['source-length'])
+  const most = lengthOf('index-length', values['index-length'])
+  if (values.svg !== undefined) checkChart(values.svg)
+  const device = await deviceOf(cugather, values.device)
+  const source = fillRandom(new Float32Array(length), SEED)
+  const { gpu, ways } = await waysOf(cugather, source, device)
   const sizes = []
   for (let size = most; size >= Math.min(most, 1024); size = Math.floor(size / 4))
     sizes.unshift(size)
@@ -76,7 +101,7 @@ export async function bench(cugather, values) {
     series,
   }
   process.stdout.write(values.json ? `${JSON.stringify(report, null, 2)}\n` : table(report, sizes))
-  if (values.svg) {
+  if (values.svg !== undefined) {
     // Only here, since it is most of the program.
     const { drawChart } = await import('../bench/charts.mjs')
     writeFileSync(values.svg, drawChart(report))

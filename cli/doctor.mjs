@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import os from 'node:os'
 
-const mib = (bytes) => (bytes === null ? 'unknown' : `${Math.round(bytes / 2 ** 20)} MiB`)
+const mib = (bytes) => `${Math.round(bytes / 2 ** 20)} MiB`
 
 function hugePages() {
   try {
@@ -41,9 +41,9 @@ async function examine(cugather) {
   const routeOf = async (from) => {
     try {
       const { route, device } = await explain(from, index)
-      return `${route} on ${device}`
+      return { route, device }
     } catch (error) {
-      return error.message
+      return { error: error.message }
     }
   }
   const table = await DeviceArray.from(source).catch(() => undefined)
@@ -64,9 +64,9 @@ async function examine(cugather) {
     devices: status.devices,
     memory: status.memory,
     routes: {
-      'a typed array': await routeOf(source),
-      'an array from pinned()': await routeOf(await pinned(Float32Array, source.length)),
-      'a DeviceArray': table ? await routeOf(table) : 'none could be made',
+      typedArray: await routeOf(source),
+      pinned: await routeOf(await pinned(Float32Array, source.length)),
+      deviceArray: table ? await routeOf(table) : { error: 'none could be made' },
     },
     checks,
     environment: { CUGATHER_DEVICE, CUGATHER_BINDING, UV_THREADPOOL_SIZE },
@@ -76,14 +76,19 @@ async function examine(cugather) {
 }
 
 /** What to do, for each thing that is missing or slows gathers down. */
-function adviceOn({ cuda, checks, environment }) {
+function adviceOn({ cuda, checks, environment, routes }) {
   const advice = []
-  if (!cuda.usable) advice.push(`Gathers run on the CPU: ${cuda.reason}.`)
+  const { CUGATHER_DEVICE, UV_THREADPOOL_SIZE } = environment
+  const refused = Object.values(routes).find(({ error }) => error)?.error
+  if (refused)
+    advice.push(
+      `A gather that names no device fails: ${refused}.${CUGATHER_DEVICE ? ` Unset CUGATHER_DEVICE, which is '${CUGATHER_DEVICE}', or change it to auto.` : ''}`,
+    )
+  else if (!cuda.usable) advice.push(`Gathers run on the CPU: ${cuda.reason}.`)
   for (const [device, outcome] of Object.entries(checks)) {
     if (outcome !== 'right') advice.push(`A gather on ${device} failed: ${outcome}`)
   }
-  const { CUGATHER_DEVICE, UV_THREADPOOL_SIZE } = environment
-  if (CUGATHER_DEVICE)
+  if (CUGATHER_DEVICE && !refused)
     advice.push(`CUGATHER_DEVICE=${CUGATHER_DEVICE} is where calls run that name no device.`)
   if (UV_THREADPOOL_SIZE === '1')
     advice.push(
@@ -96,6 +101,14 @@ function adviceOn({ cuda, checks, environment }) {
   return advice
 }
 
+const MEMORY = { deviceBytes: 'Device memory', pinnedBytes: 'Page-locked memory' }
+
+const SOURCES = {
+  typedArray: 'a typed array',
+  pinned: 'an array from pinned()',
+  deviceArray: 'a DeviceArray',
+}
+
 function* lines(found) {
   const { versions, cpu, cuda, devices, memory, routes, checks, advice } = found
   const known = Object.entries(versions).filter(([, version]) => version)
@@ -104,10 +117,11 @@ function* lines(found) {
   yield `CUDA ${cuda.usable ? 'usable' : 'not usable'}`
   for (const { device, name, computeCapability, memory } of devices)
     yield `  ${device}  ${name}, compute capability ${computeCapability}, ${mib(memory.free)} of ${mib(memory.total)} free`
-  for (const [kind, { limit, kept, used }] of Object.entries(memory))
-    yield `${kind}: ${mib(used)} used, ${mib(kept)} kept of at most ${mib(limit)}`
+  for (const [kind, { limit, kept, used }] of Object.entries(cuda.usable ? memory : {}))
+    yield `${MEMORY[kind]} that cugather holds: ${mib(used)} in use, ${mib(kept)} kept for later calls, of at most ${mib(limit)}`
   yield 'A gather that names no device, from'
-  for (const [from, route] of Object.entries(routes)) yield `  ${from}: ${route}`
+  for (const [from, { route, device, error }] of Object.entries(routes))
+    yield `  ${SOURCES[from]}: ${error ?? `${route} on ${device}`}`
   yield 'A gather that was checked, on'
   for (const [device, outcome] of Object.entries(checks)) yield `  ${device}: ${outcome}`
   for (const each of advice) yield `→ ${each}`
@@ -117,8 +131,8 @@ export async function doctor(cugather, { json }) {
   const found = await examine(cugather)
   const text = json ? JSON.stringify(found, null, 2) : [...lines(found)].join('\n')
   process.stdout.write(`${text}\n`)
-  // No CUDA is no fault, unless it was asked for.
-  const isAsked = /^cuda/.test(found.environment.CUGATHER_DEVICE ?? '')
+  // No CUDA is no fault, unless it was asked for: then there is no route.
   const isWrong = Object.values(found.checks).some((outcome) => outcome !== 'right')
-  if (isWrong || (isAsked && !found.cuda.usable)) process.exitCode = 1
+  const isRefused = Object.values(found.routes).some(({ error }) => error)
+  if (isWrong || isRefused) process.exitCode = 1
 }

@@ -3,4 +3,6 @@
 import { createRequire } from 'node:module'
 import { main } from './main.mjs'
 
-main(process.argv.slice(2), () => createRequire(import.meta.url)('../index.js'))
+const require = createRequire(import.meta.url)
+const { version } = require('../package.json')
+main(process.argv.slice(2), { load: () => require('../index.js'), version })

@@ -12,7 +12,8 @@ await build({
   stdin: {
     contents: `
       import { main } from './cli/main.mjs'
-      main(process.argv.slice(2), () => require('./index.js'))`,
+      const { version } = require('./package.json')
+      main(process.argv.slice(2), { load: () => require('./index.js'), version })`,
     resolveDir: root,
   },
   outfile,
@@ -21,7 +22,7 @@ await build({
   platform: 'node',
   target: 'node20',
   format: 'cjs',
-  external: ['./index.js'],
+  external: ['./index.js', './package.json'],
   // Without the warnings for those who write charts.
   define: { 'process.env.NODE_ENV': '"production"' },
   banner: { js: '#!/usr/bin/env node' },
