@@ -6,7 +6,7 @@
 
 const fs = require('node:fs')
 const path = require('node:path')
-const { version } = require('./package.json')
+const { version, optionalDependencies } = require('./package.json')
 
 const { platform, arch } = process
 const scope = '@cugather/binding'
@@ -96,8 +96,17 @@ const unsupported = (
   )
 
 function notInstalled(name, cause) {
-  if (!project()) return missing('This checkout is not built.', `Build it: node ${builder}`, cause)
+  if (!project()) {
+    return missing('This checkout is not built.', `Build it: npm install, in ${__dirname}`, cause)
+  }
   if (libc() === 'musl') return unsupported(undefined, cause)
+  if (!optionalDependencies?.[name]) {
+    return missing(
+      'This copy was packed from a checkout, not published: prebuilt addons are no part of it.',
+      `Build it, with Rust from https://rustup.rs: node ${builder}`,
+      cause,
+    )
+  }
   const others = prebuilt.map((target) => `${scope}-${target}`).filter((other) => other !== name)
   const other = others.find((other) => resolved(`${other}/package.json`))
   if (other) {

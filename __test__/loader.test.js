@@ -8,7 +8,10 @@ const path = require('node:path')
 const test = require('ava')
 
 const root = path.join(__dirname, '..')
-const { version } = require('../package.json')
+const manifest = require('../package.json')
+
+const { version } = manifest
+const targets = ['linux-x64-gnu', 'linux-arm64-gnu', 'win32-x64-msvc', 'darwin-arm64']
 // Whatever this checkout's own is called.
 const addon = fs.readFileSync(
   process.env.CUGATHER_BINDING ??
@@ -20,7 +23,7 @@ const addon = fs.readFileSync(
 const onLinuxX64 = process.platform === 'linux' && process.arch === 'x64' ? test : test.skip
 
 /** A project with cugather in its node_modules, and addons (bytes) by the name of their target. */
-function project(t, packages = {}, { packageVersion = version } = {}) {
+function project(t, packages = {}, { packageVersion = version, isPublished = true } = {}) {
   const folder = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'cugather-loader-')))
   t.teardown(() => fs.rmSync(folder, { recursive: true, force: true }))
   const write = (file, data) => {
@@ -29,9 +32,12 @@ function project(t, packages = {}, { packageVersion = version } = {}) {
     fs.writeFileSync(place, data)
     return place
   }
-  for (const file of ['load.js', 'index.js', 'package.json']) {
+  for (const file of ['load.js', 'index.js']) {
     write(`cugather/${file}`, fs.readFileSync(path.join(root, file)))
   }
+  const needed = targets.map((target) => [`@cugather/binding-${target}`, version])
+  const optionalDependencies = isPublished ? Object.fromEntries(needed) : undefined
+  write('cugather/package.json', JSON.stringify({ ...manifest, optionalDependencies }))
   for (const [target, bytes] of Object.entries(packages)) {
     const name = `@cugather/binding-${target}`
     const main = `cugather.${target}.node`
@@ -141,6 +147,17 @@ test('optional dependencies that were left out', async (t) => {
       "Cannot find module '@cugather/binding-linux-x64-gnu'",
     )
   }
+})
+
+test('a copy that was packed from a checkout', async (t) => {
+  const { folder, inside } = project(t, {}, { isPublished: false })
+  says(
+    t,
+    await load(folder, { before: on('linux', 'x64') }),
+    'ERR_CUGATHER_BINDING_NOT_FOUND',
+    'This copy was packed from a checkout',
+    `Build it, with Rust from https://rustup.rs: node ${inside('cugather/build.js')}`,
+  )
 })
 
 test("a lock file that lacks this platform's package", async (t) => {
@@ -274,7 +291,7 @@ test('a checkout that is not built', async (t) => {
     await load(folder, { before: on('linux', 'x64') }),
     'ERR_CUGATHER_BINDING_NOT_FOUND',
     'This checkout is not built.',
-    `Build it: node ${path.join(folder, 'checkout', 'build.js')}`,
+    `Build it: npm install, in ${path.join(folder, 'checkout')}`,
   )
 })
 
@@ -301,7 +318,7 @@ test('no name outside the scope is asked for on any platform, and no process is 
   t.true(asked.includes('@cugather/binding-win32-x64-msvc'))
   const strange = asked.filter(
     (name) =>
-      !/^(cugather|node:(buffer|diagnostics_channel|fs|path|module|util\/types)|\.\/(load\.js|package\.json)|@cugather\/binding-.*)$/.test(
+      !/^(cugather|node:(buffer|diagnostics_channel|events|fs|path|module|util\/types|worker_threads)|\.\/(load\.js|package\.json)|@cugather\/binding-.*)$/.test(
         name,
       ),
   )
