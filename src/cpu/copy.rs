@@ -1,5 +1,5 @@
-//! A copy by all threads: one alone does not keep up with the memory, and the first touch of fresh
-//! memory, which costs most, is shared out too.
+//! A copy by all threads but one: one alone does not keep up with the memory, and the first touch of
+//! fresh memory, which costs most, is shared out too.
 
 use super::threads;
 
@@ -41,7 +41,7 @@ unsafe impl Sync for Addresses {}
 
 /// Does `work` for every piece of `bytes` bytes, given where it begins and its size.
 fn in_pieces(bytes: usize, work: impl Fn(usize, usize) + Sync) {
-    threads::map(bytes.div_ceil(PIECE_BYTES), |piece| {
+    threads::map_leaving_a_core(bytes.div_ceil(PIECE_BYTES), |piece| {
         let at = piece * PIECE_BYTES;
         work(at, PIECE_BYTES.min(bytes - at));
     });

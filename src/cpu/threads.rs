@@ -31,11 +31,22 @@ fn pool() -> Option<&'static ThreadPool> {
 /// a thread.
 pub fn map<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     // Asked for only where there is more than one, since it starts the threads.
-    map_on((count > 1).then(pool).flatten(), count, work)
+    map_on((count > 1).then(pool).flatten(), usize::MAX, count, work)
+}
+
+/// As [`map`], by one thread fewer than there are cores, and at least the calling one: for work that
+/// the memory is the limit of and that stays in the kernel for milliseconds, clearing huge pages,
+/// where the event loop would wait for a core. Measured on two cores while 512 MiB are copied: its
+/// delay falls from 4 to 5 ms to 1 to 2, and 512 MiB take 170 ms rather than 100.
+pub fn map_leaving_a_core<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let pool = (count > 1).then(pool).flatten();
+    let most_helpers = pool.map_or(0, |pool| pool.current_num_threads() - 1);
+    map_on(pool, most_helpers, count, work)
 }
 
 fn map_on<T: Send>(
     pool: Option<&ThreadPool>,
+    most_helpers: usize,
     count: usize,
     work: impl Fn(usize) -> T + Sync,
 ) -> Vec<T> {
@@ -54,7 +65,7 @@ fn map_on<T: Send>(
         }
     };
     pool.in_place_scope(|scope| {
-        for _ in 0..pool.current_num_threads().min(count - 1) {
+        for _ in 0..pool.current_num_threads().min(count - 1).min(most_helpers) {
             scope.spawn(|_| help());
         }
         help();
@@ -71,14 +82,16 @@ mod tests {
     #[test]
     fn a_map_is_in_order_and_whole() {
         for count in [0, 1, 2, 1000] {
-            assert_eq!(map(count, |i| i * 2), (0..count).map(|i| i * 2).collect::<Vec<_>>());
+            let expected: Vec<_> = (0..count).map(|i| i * 2).collect();
+            assert_eq!(map(count, |i| i * 2), expected);
+            assert_eq!(map_leaving_a_core(count, |i| i * 2), expected);
         }
     }
 
     #[test]
     fn a_process_that_may_start_no_thread_works_alone() {
         let caller = std::thread::current().id();
-        let by = map_on(None, 10, |_| std::thread::current().id());
+        let by = map_on(None, usize::MAX, 10, |_| std::thread::current().id());
         assert!(by.len() == 10 && by.iter().all(|&thread| thread == caller));
     }
 
