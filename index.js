@@ -7,6 +7,8 @@ const { isArrayBuffer, isPromise, isSharedArrayBuffer } = require('node:util/typ
 const { markAsUncloneable } = require('node:worker_threads')
 const binding = require('./load.js')
 
+const { isFailure, isResident } = binding
+
 // This realm's classes, by Node-API's numbers (CLASSES in src/binding/typed_array.rs): under Jest
 // or in a vm context they are those that the caller sees. So are the errors.
 const classes = [
@@ -27,6 +29,7 @@ const errors = { Error, RangeError, TypeError }
 
 // Taken now, so that nothing that is patched later runs in the middle of a call.
 const { apply } = Reflect
+const { isView } = ArrayBuffer
 const { defineProperty, entries, getOwnPropertyDescriptor } = Object
 const { captureStackTrace } = Error
 
@@ -84,21 +87,23 @@ const define = (object, name, value, enumerable) =>
 
 // The binding says what failed, the error is made here: of this realm's class, with the stack of
 // those who wait for the promise. What the caller's own code threw stays as it is.
-function toError(failure, caller) {
+function toError(failure, caller, signal) {
   if (!isFailure(failure)) return failure
+  if (failure.errorClass === 'AbortError') return abortError(signal, caller)
   const error = new errors[failure.errorClass](failure.message)
   captureStackTrace(error, caller)
   for (const [name, value] of entries(failure.fields)) define(error, name, value, true)
   return error
 }
 
-const { isFailure, isResident } = binding
 // Only this file can make a DeviceArray: nobody else has the key.
 const key = Symbol('DeviceArray')
 // The native array inside a DeviceArray; any other value as it is.
 let unwrapped
 
-const wrapped = (result) => (isResident(result) ? new DeviceArray(key, result) : result)
+// Mostly a typed array, which takes no call of the binding to tell.
+const wrapped = (result) =>
+  isView(result) || !isResident(result) ? result : new DeviceArray(key, result)
 
 // A call that can't begin gives its failure in place of a promise. What the caller's own code
 // throws meanwhile rejects as it is.
@@ -213,8 +218,7 @@ async function cudaGather(source, index, options) {
     if (told) channel.publish({ ...told })
     return result
   } catch (failure) {
-    const wasStopped = isFailure(failure) && failure.errorClass === 'AbortError'
-    const error = wasStopped ? abortError(signal, cudaGather) : toError(failure, cudaGather)
+    const error = toError(failure, cudaGather, signal)
     if (told) channel.publish({ ...told, error })
     throw error
   } finally {

@@ -52,3 +52,14 @@ test('one wrong bit is seen', async (t) => {
   new Uint32Array(right.buffer)[2999] ^= 1
   t.false(sameBytes(right, expected))
 })
+
+test('calls are warm before they are timed', async (t) => {
+  const { timesOf } = await import('../bench/measure.mjs')
+  const calls = []
+  const checked = []
+  const work = async () => calls.push(performance.now())
+  const times = await timesOf(work, { rounds: 5, check: (call) => checked.push(call) })
+  t.is(times.length, 5)
+  t.true(calls.length > 8 && calls.at(-5) - calls[0] >= 20 - Math.max(...times))
+  t.deepEqual(checked, [1, calls.length])
+})

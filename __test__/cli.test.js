@@ -43,10 +43,9 @@ test('doctor: CUDA that was asked for and is not there is a fault', async (t) =>
   const env = { CUGATHER_DEVICE: 'cuda', CUDA_VISIBLE_DEVICES: '', LD_LIBRARY_PATH: '' }
   const { code, stdout } = await cli(['doctor'], env)
   t.is(code, 1)
-  t.regex(
-    stdout,
-    /→ A gather that names no device fails: .+ Unset CUGATHER_DEVICE, which is 'cuda'/,
-  )
+  t.regex(stdout, /→ A gather that names no device fails: CUDA is not usable: .+/)
+  t.regex(stdout, /→ Unset CUGATHER_DEVICE, which is 'cuda'/)
+  t.false(stdout.includes('run on the CPU'))
   const wrong = await cli(['doctor'], { CUGATHER_DEVICE: 'gpu' })
   t.is(wrong.code, 1)
   t.regex(wrong.stdout, /→ A gather that names no device fails: .+ received string 'gpu'/)

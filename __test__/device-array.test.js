@@ -1,6 +1,7 @@
 // Arrays that live where gathers run.
 
 const test = require('ava')
+const { inspect } = require('node:util')
 const vm = require('node:vm')
 const { cudaGather, DeviceArray, explain } = require('../index.js')
 const { dtypes, f32, i32, isBigInt } = require('./helpers/arrays.js')
@@ -259,6 +260,7 @@ test('what only looks like one is none', async (t) => {
     vm.runInNewContext('({ length: 1 })'),
   ]
   for (const forged of forgeries) {
+    t.is(typeof inspect(forged), 'string')
     await t.throwsAsync(cudaGather(forged, i32(0)), { code: 'ERR_INVALID_ARG_TYPE' })
     for (const name of ['gather', 'toHost', 'update']) {
       const call = DeviceArray.prototype[name].call(forged, i32(0), f32(1))

@@ -9,9 +9,9 @@ export function median(numbers) {
 const WARMUP_MS = 20
 
 /**
- * Calls `work` `rounds` times after a warm-up of three calls and 20 ms, one after the other, and hands each result to `check`
- * once its time is taken. Resolves to the times in milliseconds. `before` and `check` are called for
- * the first and the last: all rounds do the same.
+ * Calls `work` `rounds` times, one after the other, after a warm-up of `warmup` calls and 20 ms at
+ * least, and hands each result to `check` once its time is taken. Resolves to the times in
+ * milliseconds. `before` and `check` are called for the first and the last: all rounds do the same.
  */
 export async function timesOf(work, { rounds, warmup = 3, before, check }) {
   const times = []

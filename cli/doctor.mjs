@@ -80,11 +80,10 @@ function adviceOn({ cuda, checks, environment, routes }) {
   const advice = []
   const { CUGATHER_DEVICE, UV_THREADPOOL_SIZE } = environment
   const refused = Object.values(routes).find(({ error }) => error)?.error
-  if (refused)
-    advice.push(
-      `A gather that names no device fails: ${refused}.${CUGATHER_DEVICE ? ` Unset CUGATHER_DEVICE, which is '${CUGATHER_DEVICE}', or change it to auto.` : ''}`,
-    )
-  else if (!cuda.usable) advice.push(`Gathers run on the CPU: ${cuda.reason}.`)
+  if (refused) advice.push(`A gather that names no device fails: ${refused}.`)
+  if (refused && CUGATHER_DEVICE)
+    advice.push(`Unset CUGATHER_DEVICE, which is '${CUGATHER_DEVICE}', or change it to auto.`)
+  if (!refused && !cuda.usable) advice.push(`Gathers run on the CPU: ${cuda.reason}.`)
   for (const [device, outcome] of Object.entries(checks)) {
     if (outcome !== 'right') advice.push(`A gather on ${device} failed: ${outcome}`)
   }

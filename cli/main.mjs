@@ -4,19 +4,6 @@
 import { parseArgs } from 'node:util'
 import { UsageError } from './usage-error.mjs'
 
-const HELP = `Usage:
-
-cugather doctor [--json]
-  Says whether a GPU can be used here, which route a gather would take, and what to do about
-  whatever is missing. Checks a gather on each device.
-
-cugather bench [--json] [--svg FILE] [--device cuda:N] [--source-length N] [--index-length N]
-  Times gathers on this machine beside a JavaScript loop: of up to 1048576 indices, out of
-  16777216 elements, on the GPU cuda:0 where there is one.
-
-cugather --help, cugather --version
-`
-
 const OPTIONS = {
   json: { type: 'boolean', default: false },
   svg: { type: 'string' },
@@ -27,14 +14,25 @@ const OPTIONS = {
   version: { type: 'boolean', short: 'v', default: false },
 }
 
+const HELP = `Usage:
+
+cugather doctor [--json]
+  Says whether a GPU can be used here, which route a gather would take, and what to do about
+  whatever is missing. Checks a gather on each device.
+
+cugather bench [--json] [--svg FILE] [--device cuda:N] [--source-length N] [--index-length N]
+  Times gathers on this machine beside a JavaScript loop: of up to ${OPTIONS['index-length'].default}
+  indices, out of ${OPTIONS['source-length'].default} elements, on the GPU cuda:0 where there is one.
+
+cugather --help, cugather --version
+`
+
 const COMMANDS = {
   doctor: async (cugather, values) => (await import('./doctor.mjs')).doctor(cugather, values),
   bench: async (cugather, values) => (await import('./bench.mjs')).bench(cugather, values),
 }
 
-/**
- * Runs one command. `load` requires cugather, whose own error is the answer where it can't.
- */
+/** Runs one command; `load` requires cugather, whose own error is the answer where it can't. */
 export async function main(args, { load, version }) {
   const usage = (words) => {
     process.stderr.write(`${words}\n\n${HELP}`)

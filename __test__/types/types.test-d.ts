@@ -121,6 +121,13 @@ async function resident() {
   array[Symbol.dispose]()
 }
 
+// Options in a variable name the source's class, and nothing more.
+async function optionsApart() {
+  const options: GatherOptions<Float32Array> = { mode: 'clip' }
+  const result = await cudaGather(new Float32Array(1), index, options)
+  is<typeof result, Float32Array>(true)
+}
+
 // Code over any class.
 async function generic<S extends SourceArray>(source: S, options: GatherOptions<S>) {
   return cudaGather(source, index, options)
@@ -150,4 +157,4 @@ async function pinnedArrays() {
 const status: Promise<CudaStatus> = cudaStatus()
 const route: Promise<Explanation> = explain(new Float32Array(1), index, { rowLength: 1 })
 
-export { classes, devices, generic, outs, pinnedArrays, resident, route, status }
+export { classes, devices, generic, optionsApart, outs, pinnedArrays, resident, route, status }

@@ -236,17 +236,14 @@ impl<'env> Realm<'env> {
 
     /// A new typed array of zeros. Runs a constructor, which a caller may have made its own.
     pub fn create(&self, class: Class, length: usize) -> Result<View<'env>, Failure> {
-        let too_large = || {
+        let value = call(&self.create, FnArgs { data: (class.0 as u32, length as f64) })?;
+        if value.get_type()? == ValueType::Undefined {
             let bytes = length as u128 * class.dtype().size() as u128;
-            Failure::OutOfRange(format!(
+            return Err(Failure::OutOfRange(format!(
                 "{} of length {length} ({bytes} bytes) could not be made: it is larger than this \
                  runtime's arrays can be, or than the memory that is left",
                 class.name(),
-            ))
-        };
-        let value = call(&self.create, FnArgs { data: (class.0 as u32, length as f64) })?;
-        if value.get_type()? == ValueType::Undefined {
-            return Err(too_large());
+            )));
         }
         match Info::of(value) {
             Some(info) if info.class == class && info.length == length => {

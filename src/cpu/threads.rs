@@ -91,8 +91,11 @@ mod tests {
     #[test]
     fn a_process_that_may_start_no_thread_works_alone() {
         let caller = std::thread::current().id();
-        let by = map_on(None, usize::MAX, 10, |_| std::thread::current().id());
-        assert!(by.len() == 10 && by.iter().all(|&thread| thread == caller));
+        // And so does one that is to leave all other cores.
+        for (pool, most_helpers) in [(None, usize::MAX), (pool(), 0)] {
+            let by = map_on(pool, most_helpers, 10, |_| std::thread::current().id());
+            assert!(by.len() == 10 && by.iter().all(|&thread| thread == caller));
+        }
     }
 
     #[test]
