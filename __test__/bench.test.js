@@ -58,8 +58,11 @@ test('calls are warm before they are timed', async (t) => {
   const calls = []
   const checked = []
   const work = async () => calls.push(performance.now())
+  const begun = performance.now()
   const times = await timesOf(work, { rounds: 5, check: (call) => checked.push(call) })
   t.is(times.length, 5)
-  t.true(calls.length > 8 && calls.at(-5) - calls[0] >= 20 - Math.max(...times))
+  // Three calls and 20 ms at least, however slow the machine is.
+  t.true(calls.length >= 3 + 5)
+  t.true(calls.at(-5) - begun >= 20)
   t.deepEqual(checked, [1, calls.length])
 })
