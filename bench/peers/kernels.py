@@ -7,6 +7,11 @@ Needs PyTorch with CUDA. Both gather the same rows by the same random int32 indi
 timed by CUDA events, in turns, the median of many runs after a warm-up; ours are compared with
 PyTorch's, bit for bit, in a result that was poisoned first. GB/s count row read + row write + index
 read.
+
+Each is timed in two ways. "launched" has the events around one launch from Python, after another of
+its kind: for a small gather that is the time of the launch. "replayed" has them around a CUDA graph of
+as many launches as read and write about 32 MiB, each with indices and a result of its own, from a
+cold L2 cache: that is the time of the kernel, and the gap before the next.
 """
 
 import argparse
@@ -21,6 +26,10 @@ PTX = pathlib.Path(__file__).resolve().parent.parent.parent / "kernels" / "gathe
 THREADS = 256
 INT32, RAISE = 4, 0  # IndexType and Mode in kernels/gather.cu
 ROUNDS = 30
+# What a graph moves, as far as it takes no more launches than that.
+REPLAYED_BYTES, MOST_LAUNCHES = 32 << 20, 64
+# Floats to read between replays: more than any L2 cache holds.
+FLUSHING = 64 << 20
 SEED = 20261201
 
 
@@ -61,7 +70,7 @@ class Kernels:
         return self.functions[name]
 
     def launcher(self, table, index, out, first_outside):
-        """A function that launches the gather that src/cuda/kernels.rs would launch."""
+        """A function that launches, on the stream current now, what src/cuda/kernels.rs would."""
         row_bytes = table.shape[1] * table.element_size()
         together = row_bytes | table.data_ptr() | out.data_ptr() | 16
         width = together & -together
@@ -101,17 +110,17 @@ class Kernels:
         return launch
 
 
-def medians_us(works, rounds=ROUNDS):
+def medians_us(works, before=lambda: None, rounds=ROUNDS):
     """The median time of one run of each, in microseconds, by CUDA events around it.
 
-    In turns, so that both meet the same machine; ten at a time after two that do not count, since a
-    kernel that follows another of its kind is what is to be measured.
+    In turns, so that both meet the same machine; ten at a time after two that do not count.
     """
     times = [[] for _ in works]
     for _ in range(rounds // 10):
         for work, of in zip(works, times):
             for round in range(2 + 10):
                 begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+                before()
                 begin.record()
                 work()
                 end.record()
@@ -121,35 +130,54 @@ def medians_us(works, rounds=ROUNDS):
     return [statistics.median(of) for of in times]
 
 
-def measure(kernels, rows, width, length):
+def replay(launches):
+    """A function that replays the launches that the functions of `launches` make."""
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        kept = [launch() for launch in launches()]
+    return lambda: (graph.replay(), kept)
+
+
+def measure(kernels, rows, width, length, flush):
     """Both kernels on one shape: rows of `width` float32, `length` of them gathered."""
     generator = torch.Generator("cuda").manual_seed(SEED)
     table = torch.empty((rows, width), device="cuda").view(torch.int32)
     for start in range(0, rows, 1 << 22):
         part = table[start : start + (1 << 22)]
         part.random_(generator=generator)
-    index = torch.randint(rows, (length,), device="cuda", dtype=torch.int32, generator=generator)
-    out = torch.full((length, width), -1, device="cuda", dtype=torch.int32)
-    theirs = torch.empty_like(out)
-    first_outside = torch.full((1,), -1, device="cuda", dtype=torch.int64)
-    launch = kernels.launcher(table, index, out, first_outside)
-    launch()
-    torch.index_select(table, 0, index, out=theirs)
-    equal = bool(torch.equal(out, theirs)) and first_outside.item() == -1
-    select = lambda: torch.index_select(table, 0, index, out=theirs)
-    ours, pytorch = medians_us([launch, select])
     moved = length * (width * 4 * 2 + 4)
-    return {
+    first_outside = torch.full((1,), -1, device="cuda", dtype=torch.int64)
+    sets = []
+    for _ in range(min(MOST_LAUNCHES, max(1, REPLAYED_BYTES // moved))):
+        index = torch.randint(rows, (length,), device="cuda", dtype=torch.int32, generator=generator)
+        out = torch.full((length, width), -1, device="cuda", dtype=torch.int32)
+        sets.append((index, out, torch.empty_like(out)))
+    ours = lambda: [kernels.launcher(table, index, out, first_outside) for index, out, _ in sets]
+    theirs = lambda: [
+        lambda index=index, out=out: torch.index_select(table, 0, index, out=out)
+        for index, _, out in sets
+    ]
+    launched = medians_us([ours()[0], theirs()[0]])
+    for _, out, _ in sets:
+        out.fill_(-1)
+    replayed = medians_us([replay(ours), replay(theirs)], before=flush)
+    equal = all(torch.equal(out, expected) for _, out, expected in sets)
+    result = {
         "rows": rows,
         "row_floats": width,
         "indices": length,
-        "equal": equal,
-        "cugather_us": round(ours, 2),
-        "pytorch_us": round(pytorch, 2),
-        "ratio": round(ours / pytorch, 3),
-        "cugather_gb_s": round(moved / ours / 1e3, 1),
-        "pytorch_gb_s": round(moved / pytorch / 1e3, 1),
+        "equal": equal and first_outside.item() == -1,
     }
+    for way, times, count in (("launched", launched, 1), ("replayed", replayed, len(sets))):
+        ours_us, pytorch_us = (time / count for time in times)
+        result[way] = {
+            "cugather_us": round(ours_us, 2),
+            "pytorch_us": round(pytorch_us, 2),
+            "ratio": round(ours_us / pytorch_us, 3),
+            "cugather_gb_s": round(moved / ours_us / 1e3, 1),
+            "pytorch_gb_s": round(moved / pytorch_us / 1e3, 1),
+        }
+    return result
 
 
 def main():
@@ -168,15 +196,18 @@ def main():
     report = {"device": device.name, "torch": torch.__version__, "cuda": torch.version.cuda}
     report["results"] = []
     show(f"{device.name}, PyTorch {torch.__version__}")
-    show("      rows floats   indices   cugather    PyTorch  ratio    GB/s  equal")
+    show("      rows floats   indices           cugather    PyTorch  ratio    GB/s  equal")
+    flushing = torch.zeros(FLUSHING, device="cuda")
     for shape in shapes:
-        result = measure(kernels, *shape)
+        result = measure(kernels, *shape, flushing.sum)
         report["results"].append(result)
-        show(
-            f"{result['rows']:>10} {result['row_floats']:>6} {result['indices']:>9}"
-            f" {result['cugather_us']:>7.1f} us {result['pytorch_us']:>7.1f} us"
-            f" {result['ratio']:>6.3f} {result['cugather_gb_s']:>7.1f}  {result['equal']}"
-        )
+        for way in ("launched", "replayed"):
+            times = result[way]
+            show(
+                f"{result['rows']:>10} {result['row_floats']:>6} {result['indices']:>9} {way}"
+                f" {times['cugather_us']:>7.1f} us {times['pytorch_us']:>7.1f} us"
+                f" {times['ratio']:>6.3f} {times['cugather_gb_s']:>7.1f}  {result['equal']}"
+            )
         torch.cuda.empty_cache()
     if arguments.json == "-":
         print(json.dumps(report))
