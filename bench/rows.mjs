@@ -3,7 +3,7 @@
 // { reason } where this machine can't measure it.
 
 import { expectedOf, randomIndex, sameBytes } from './data.mjs'
-import { delayDuring, delayDuringReads, readFileDuring } from './event-loop.mjs'
+import { delayDuring, delayDuringArrays, delayDuringReads, readFileDuring } from './event-loop.mjs'
 import { summary, timesOf } from './measure.mjs'
 import { article, emptyTask, kernels } from './peers.mjs'
 import { compare } from './report.mjs'
@@ -254,20 +254,26 @@ const delays = (device) => async (bench) => {
     '64 gathers into outs': await delayDuring(into(from, index, 64), 64, ms),
     '64 gathers': await delayDuring(gather, 64, ms),
   }
-  const reads = '64 reads of a file as large as a result'
+  // What as much to collect costs without us.
+  const { perSecond } = measured['64 gathers']
   const file = bench.files.of(`index-${index.length}.i32`, index)
-  const peers = { '64 gathers': { [reads]: { ms: await delayDuringReads(file, 64, ms) } } }
+  const bytes = index.length * Float32Array.BYTES_PER_ELEMENT
+  const controls = {
+    'as many new arrays, untouched': await delayDuringArrays(bytes, 64, perSecond, ms),
+    '64 reads of a file as large as a result': await delayDuringReads(file, 64, ms),
+  }
+  const peers = { '64 gathers': controls }
   const alone = await readFileDuring(bench.files.folder, undefined, 0, ms)
   const besideOuts = await readFileDuring(bench.files.folder, into(from, index, 64), 64, ms)
   const beside = await readFileDuring(bench.files.folder, gather, 64, ms)
   from.dispose()
-  const rows = Object.entries(measured).map(([what, p99]) => ({
+  const rows = Object.entries(measured).map(([what, cugather]) => ({
     name: `event loop, 99th percentile, during ${what}`,
-    cugather: { ms: p99 },
-    peers: { 'idle + 2 ms': { ms: idle + 2 }, ...peers[what] },
+    cugather,
+    peers: { 'idle + 2 ms': { ms: idle.ms + 2 }, ...peers[what] },
     comparisons: [
-      compare('idle + 2 ms', p99, idle + 2, 1),
-      ...Object.entries(peers[what] ?? {}).map(([of, { ms }]) => compare(of, p99, ms)),
+      compare('idle + 2 ms', cugather.ms, idle.ms + 2, 1),
+      ...Object.entries(peers[what] ?? {}).map(([of, { ms }]) => compare(of, cugather.ms, ms)),
     ],
   }))
   for (const [what, took] of [
