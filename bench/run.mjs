@@ -56,7 +56,9 @@ function readArguments() {
 /** What the figures were measured on. */
 async function machineOf(python) {
   const { devices, driverVersion, usable, reason } = await cugather.cudaStatus()
-  const git = spawnSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: here, encoding: 'utf8' })
+  // With '-dirty' behind it where the tree is not that of the commit.
+  const describe = ['describe', '--always', '--dirty', '--exclude', '*']
+  const git = spawnSync('git', describe, { cwd: here, encoding: 'utf8' })
   return {
     date: new Date().toISOString().slice(0, 10),
     cpu: os.cpus()[0]?.model ?? 'unknown CPU',
