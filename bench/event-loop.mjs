@@ -8,15 +8,22 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import { median } from './measure.mjs'
 
-/** Keeps `work` going until `state.isOver`, `atOnce` of it at a time, and counts it. */
-async function keepGoing(work, atOnce, state) {
+/** Keeps `work` going until `stop()`, `atOnce` of it at a time, and counts in `calls` what is done. */
+function keepGoing(work, atOnce) {
+  let isOver = false
+  const going = { calls: 0, stop }
   const one = async () => {
-    while (!state.isOver) {
+    while (!isOver) {
       await work()
-      state.calls++
+      going.calls++
     }
   }
-  await Promise.all(Array.from({ length: atOnce }, one))
+  const done = Promise.all(Array.from({ length: atOnce }, one))
+  function stop() {
+    isOver = true
+    return done
+  }
+  return going
 }
 
 /**
@@ -36,37 +43,36 @@ export async function delayDuringReads(file, atOnce, ms) {
 
 /**
  * What `delayDuring` gives for so many new arrays a second that nobody writes to, of which `held` are
- * kept at a time: what V8 alone makes of as much to collect.
+ * kept at a time: what V8 makes of as many to collect, without the cost of memory that was used.
  */
-export function delayDuringArrays(bytes, held, perSecond, ms) {
+export async function delayDuringArrays(bytes, held, perSecond, ms) {
   const arrays = []
   const begun = performance.now()
+  const seconds = () => (performance.now() - begun) / 1000
   let made = 0
   const work = async () => {
     await turn()
-    if (made < ((performance.now() - begun) * perSecond) / 1000)
-      arrays[made++ % held] = new Uint8Array(bytes)
+    if (made < seconds() * perSecond) arrays[made++ % held] = new Uint8Array(bytes)
   }
-  return delayDuring(work, 1, ms)
+  const { ms: delay } = await delayDuring(work, 1, ms)
+  return { ms: delay, perSecond: made / seconds() }
 }
 
 /**
- * The event loop's delay while `work` goes on for `ms`: its 99th percentile in milliseconds, and how
- * often a second `work` was done.
+ * The event loop's delay while `work` goes on for `ms`, `atOnce` of it at a time (none: idle): its 99th
+ * percentile in milliseconds, and how often a second `work` was done.
  */
 export async function delayDuring(work, atOnce, ms) {
-  const state = { isOver: false, calls: 0 }
-  const going = work && keepGoing(work, atOnce, state)
+  const going = keepGoing(work, atOnce)
   // The start, with its first touches, is no part of it.
   await sleep(ms / 4)
   const histogram = monitorEventLoopDelay({ resolution: 1 })
   histogram.enable()
-  const [begun, before] = [performance.now(), state.calls]
+  const [begun, before] = [performance.now(), going.calls]
   await sleep(ms)
   histogram.disable()
-  const perSecond = ((state.calls - before) * 1000) / (performance.now() - begun)
-  state.isOver = true
-  await going
+  const perSecond = ((going.calls - before) * 1000) / (performance.now() - begun)
+  await going.stop()
   return { ms: histogram.percentile(99) / 1e6, perSecond }
 }
 
@@ -74,8 +80,7 @@ export async function delayDuring(work, atOnce, ms) {
 export async function readFileDuring(folder, work, atOnce, ms) {
   const file = path.join(folder, 'small.txt')
   writeFileSync(file, 'read me')
-  const state = { isOver: false, calls: 0 }
-  const going = work && keepGoing(work, atOnce, state)
+  const going = keepGoing(work, atOnce)
   await sleep(ms / 4)
   const times = []
   for (const end = performance.now() + ms; performance.now() < end; ) {
@@ -85,7 +90,6 @@ export async function readFileDuring(folder, work, atOnce, ms) {
     // One at a time, as a server's own reads come between its requests.
     await sleep(1)
   }
-  state.isOver = true
-  await going
+  await going.stop()
   return median(times)
 }
