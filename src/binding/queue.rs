@@ -10,6 +10,7 @@
 //! waiting are woken to start another.
 
 use crate::checkpoint::Checkpoint;
+use crate::cpu::Claim;
 use napi::{Env, sys};
 use std::collections::VecDeque;
 use std::ffi::{c_char, c_void};
@@ -35,6 +36,8 @@ struct Entry {
     home: Arc<Home>,
     id: JobId,
     job: Box<dyn Job>,
+    /// A small one runs on one thread, whatever the others do.
+    claim: Option<Claim>,
 }
 
 /// A job that a thread has.
@@ -116,8 +119,9 @@ const MOST_SETTLED: usize = 64;
 pub fn submit(env: &Env, id: JobId, job: Box<dyn Job>) -> napi::Result<()> {
     let home = Home::of(env)?;
     home.begin_waiting(env)?;
+    let claim = (!job.is_small()).then(Claim::new);
     let mut state = state();
-    state.waiting.push_back(Entry { home: Arc::clone(&home), id, job });
+    state.waiting.push_back(Entry { home: Arc::clone(&home), id, job, claim });
     drop(state);
     home.start_runner(env)
 }
@@ -160,11 +164,12 @@ impl State {
 
 /// Runs a job, and gives it back to its environment to settle.
 fn run(entry: Entry, stop: &Arc<AtomicBool>, between: impl Fn() + Sync) {
-    let Entry { home, mut job, .. } = entry;
+    let Entry { home, mut job, claim, .. } = entry;
     job.run(&|| {
         between();
         !stop.load(Ordering::Relaxed)
     });
+    drop(claim);
     let mut state = state();
     state.running.retain(|running| !Arc::ptr_eq(&running.stop, stop));
     LEFT.notify_all();

@@ -1,4 +1,4 @@
-//! The gather on host memory: rows of bytes, copied by as many threads as there are cores.
+//! The gather on host memory: rows of bytes, copied by many threads.
 
 mod copy;
 mod gather;
@@ -10,4 +10,4 @@ pub use copy::{copy, zero};
 pub use gather::{Place, Table, first_outside, gather};
 pub use huge_pages::advise as advise_huge_pages;
 pub use scratch::Scratch;
-pub use threads::map;
+pub use threads::{Claim, map};
