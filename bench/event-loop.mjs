@@ -60,7 +60,8 @@ export async function delayDuringArrays(bytes, held, perSecond, ms) {
 
 /**
  * The event loop's delay while `work` goes on for `ms`, `atOnce` of it at a time (none: idle): its 99th
- * percentile in milliseconds, and how often a second `work` was done.
+ * percentile in milliseconds, how often a second `work` was done, and what share of its time the loop was
+ * busy.
  */
 export async function delayDuring(work, atOnce, ms) {
   const going = keepGoing(work, atOnce)
@@ -69,11 +70,13 @@ export async function delayDuring(work, atOnce, ms) {
   const histogram = monitorEventLoopDelay({ resolution: 1 })
   histogram.enable()
   const [begun, before] = [performance.now(), going.calls]
+  const since = performance.eventLoopUtilization()
   await sleep(ms)
   histogram.disable()
   const perSecond = ((going.calls - before) * 1000) / (performance.now() - begun)
+  const { utilization } = performance.eventLoopUtilization(since)
   await going.stop()
-  return { ms: histogram.percentile(99) / 1e6, perSecond }
+  return { ms: histogram.percentile(99) / 1e6, perSecond, utilization }
 }
 
 /** The median time in milliseconds of reading a small file while `work` goes on for `ms`. */

@@ -8,6 +8,7 @@ mod explain;
 mod failure;
 mod memory_limits;
 mod options;
+mod pace;
 mod pinned;
 mod queue;
 mod resident_array;

@@ -9,6 +9,7 @@
 //! queue does, or where its own environment has nothing more to wait for; then those that have jobs
 //! waiting are woken to start another.
 
+use super::pace::{Pace, is_late};
 use crate::checkpoint::Checkpoint;
 use crate::cpu::Claim;
 use napi::{Env, sys};
@@ -63,7 +64,17 @@ struct Home {
     /// Jobs that are not settled: while there are any, they keep the environment's loop alive.
     unsettled: AtomicUsize,
     /// Jobs to settle. Under `STATE` too, but Rust can't know.
-    done: Mutex<VecDeque<Box<dyn Job>>>,
+    done: Mutex<VecDeque<Done>>,
+    /// How fast those come that are not small.
+    pace: Mutex<Pace>,
+}
+
+/// A job to settle.
+struct Done {
+    job: Box<dyn Job>,
+    handed_over: Instant,
+    /// How often it has let others have their turn first.
+    put_off: usize,
 }
 
 // SAFETY: the environment is only used on its own thread, the function from any, as it may be.
@@ -114,6 +125,10 @@ const MOST_PASSING: usize = 32;
 /// Jobs that are settled in one turn of the event loop: as many small ones, and one that is not. What
 /// the caller does with a large result, and what it costs to collect the last ones, is its own turn's.
 const MOST_SETTLED: usize = 64;
+
+/// A large one that is late comes after everything else of a turn of the event loop, which was busy
+/// enough. The loop answers both ways to wake it in one turn, so that it takes two to be in the next.
+const MOST_PUT_OFF: usize = 2;
 
 /// Puts a job in the queue.
 pub fn submit(env: &Env, id: JobId, job: Box<dyn Job>) -> napi::Result<()> {
@@ -170,6 +185,10 @@ fn run(entry: Entry, stop: &Arc<AtomicBool>, between: impl Fn() + Sync) {
         !stop.load(Ordering::Relaxed)
     });
     drop(claim);
+    if !job.is_small() {
+        between();
+        home.wait_for_turn();
+    }
     let mut state = state();
     state.running.retain(|running| !Arc::ptr_eq(&running.stop, stop));
     LEFT.notify_all();
@@ -179,7 +198,7 @@ fn run(entry: Entry, stop: &Arc<AtomicBool>, between: impl Fn() + Sync) {
         drop(job);
         return;
     }
-    home.done().push_back(job);
+    home.done().push_back(Done { job, handed_over: Instant::now(), put_off: 0 });
     home.wake_up();
 }
 
@@ -240,6 +259,7 @@ impl Home {
             is_woken: AtomicBool::new(false),
             unsettled: AtomicUsize::new(0),
             done: Mutex::new(VecDeque::new()),
+            pace: Mutex::new(Pace::default()),
         });
         if home.wake.iter().any(|wake| wake.is_null()) {
             return Err(napi::Error::from_reason("the runtime made no thread-safe function"));
@@ -283,8 +303,22 @@ impl Home {
         wake
     }
 
-    fn done(&self) -> MutexGuard<'_, VecDeque<Box<dyn Job>>> {
+    fn done(&self) -> MutexGuard<'_, VecDeque<Done>> {
         self.done.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn pace(&self) -> MutexGuard<'_, Pace> {
+        self.pace.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// On a thread that has run a long job: until its result may be handed over. One that is alone in
+    /// flight is waited for, and comes at once.
+    fn wait_for_turn(&self) {
+        if self.unsettled.load(Ordering::Relaxed) > 1 {
+            let now = Instant::now();
+            let turn = self.pace().book(now);
+            std::thread::sleep(turn - now);
+        }
     }
 
     /// Has the environment look at what is done and what waits. `STATE` is locked.
@@ -396,9 +430,20 @@ unsafe extern "C" fn settle_jobs(
         home.is_woken.store(false, Ordering::Relaxed);
         home.turn.fetch_add(1, Ordering::Relaxed);
         let mut done = home.done();
-        let first_large = done.iter().position(|job| !job.is_small());
-        let count = first_large.map_or(done.len(), |at| at + 1).min(MOST_SETTLED);
-        let jobs: Vec<_> = done.drain(..count).collect();
+        let first_large = done.iter().position(|done| !done.job.is_small());
+        let mut count = first_large.map_or(done.len(), |at| at + 1).min(MOST_SETTLED);
+        // What is not small is the last of them.
+        let last = count.checked_sub(1).and_then(|at| done.get_mut(at));
+        if let Some(large) = last.filter(|last| !last.job.is_small()) {
+            let waited = large.handed_over.elapsed();
+            if is_late(waited) && large.put_off < MOST_PUT_OFF {
+                large.put_off += 1;
+                count -= 1;
+            } else {
+                home.pace().learn(waited);
+            }
+        }
+        let jobs: Vec<_> = done.drain(..count).map(|done| done.job).collect();
         if !done.is_empty() {
             home.wake_up();
         }
