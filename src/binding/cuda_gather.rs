@@ -192,6 +192,13 @@ impl Task for GatherTask {
         self.request.moved_bytes() <= SMALL_BYTES
     }
 
+    fn new_bytes(&self) -> usize {
+        match self.request.out {
+            Output::Host { is_callers: false, .. } => self.request.shape.out_bytes(),
+            Output::Host { .. } | Output::Pinned(..) | Output::Resident => 0,
+        }
+    }
+
     fn tell(&mut self, env: &Env, times: Times) -> napi::Result<()> {
         let Some(Observation { object, route }) = &self.observation else { return Ok(()) };
         let object = object.get_value(env)?;

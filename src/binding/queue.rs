@@ -9,7 +9,7 @@
 //! queue does, or where its own environment has nothing more to wait for; then those that have jobs
 //! waiting are woken to start another.
 
-use super::pace::{Pace, is_late};
+use super::pace::Pace;
 use crate::checkpoint::Checkpoint;
 use crate::cpu::Claim;
 use napi::{Env, sys};
@@ -28,6 +28,8 @@ pub trait Job: Send {
     fn settle(self: Box<Self>, env: &Env);
     /// Whether it takes so little time that a long job may let it pass.
     fn is_small(&self) -> bool;
+    /// Bytes of a result that was made for it, for V8 to collect.
+    fn new_bytes(&self) -> usize;
 }
 
 /// Names a job to abort it by, in its environment; 0 for one that never is.
@@ -65,7 +67,6 @@ struct Home {
     unsettled: AtomicUsize,
     /// Jobs to settle. Under `STATE` too, but Rust can't know.
     done: Mutex<VecDeque<Done>>,
-    /// How fast those come that are not small.
     pace: Mutex<Pace>,
 }
 
@@ -75,6 +76,12 @@ struct Done {
     handed_over: Instant,
     /// How often it has let others have their turn first.
     put_off: usize,
+}
+
+impl Done {
+    fn is_to_be_put_off(&self) -> bool {
+        self.put_off < MOST_PUT_OFF && self.handed_over.elapsed() > LATE
+    }
 }
 
 // SAFETY: the environment is only used on its own thread, the function from any, as it may be.
@@ -126,7 +133,11 @@ const MOST_PASSING: usize = 32;
 /// the caller does with a large result, and what it costs to collect the last ones, is its own turn's.
 const MOST_SETTLED: usize = 64;
 
-/// A large one that is late comes after everything else of a turn of the event loop, which was busy
+/// A loop that takes longer to look at what is done was busy. One that sleeps takes less than half of
+/// it to wake up.
+const LATE: Duration = Duration::from_micros(200);
+
+/// What is not small and meets a busy loop comes after everything else of that turn, which is long
 /// enough. The loop answers both ways to wake it in one turn, so that it takes two to be in the next.
 const MOST_PUT_OFF: usize = 2;
 
@@ -187,7 +198,7 @@ fn run(entry: Entry, stop: &Arc<AtomicBool>, between: impl Fn() + Sync) {
     drop(claim);
     if !job.is_small() {
         between();
-        home.wait_for_turn();
+        home.wait_for_turn(job.new_bytes());
     }
     let mut state = state();
     state.running.retain(|running| !Arc::ptr_eq(&running.stop, stop));
@@ -313,11 +324,10 @@ impl Home {
 
     /// On a thread that has run a long job: until its result may be handed over. One that is alone in
     /// flight is waited for, and comes at once.
-    fn wait_for_turn(&self) {
-        if self.unsettled.load(Ordering::Relaxed) > 1 {
-            let now = Instant::now();
-            let turn = self.pace().book(now);
-            std::thread::sleep(turn - now);
+    fn wait_for_turn(&self, new_bytes: usize) {
+        if new_bytes > 0 && self.unsettled.load(Ordering::Relaxed) > 1 {
+            let wait = self.pace().book(new_bytes, Instant::now());
+            std::thread::sleep(wait);
         }
     }
 
@@ -433,15 +443,10 @@ unsafe extern "C" fn settle_jobs(
         let first_large = done.iter().position(|done| !done.job.is_small());
         let mut count = first_large.map_or(done.len(), |at| at + 1).min(MOST_SETTLED);
         // What is not small is the last of them.
-        let last = count.checked_sub(1).and_then(|at| done.get_mut(at));
-        if let Some(large) = last.filter(|last| !last.job.is_small()) {
-            let waited = large.handed_over.elapsed();
-            if is_late(waited) && large.put_off < MOST_PUT_OFF {
-                large.put_off += 1;
-                count -= 1;
-            } else {
-                home.pace().learn(waited);
-            }
+        let large = first_large.filter(|&at| at + 1 == count).and_then(|at| done.get_mut(at));
+        if let Some(large) = large.filter(|large| large.is_to_be_put_off()) {
+            large.put_off += 1;
+            count -= 1;
         }
         let jobs: Vec<_> = done.drain(..count).map(|done| done.job).collect();
         if !done.is_empty() {

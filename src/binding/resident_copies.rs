@@ -143,6 +143,10 @@ impl Task for ReadTask {
         self.result.value(env)
     }
 
+    fn new_bytes(&self) -> usize {
+        self.to.0.bytes
+    }
+
     fn finish(self, env: &Env) {
         self.result.release(env);
     }

@@ -48,6 +48,11 @@ pub trait Task: Send + 'static {
         false
     }
 
+    /// Bytes of a result that was made for it, for V8 to collect.
+    fn new_bytes(&self) -> usize {
+        0
+    }
+
     /// On the event loop, before the promise is settled: how long the task waited and ran.
     fn tell(&mut self, _env: &Env, _times: Times) -> napi::Result<()> {
         Ok(())
@@ -115,6 +120,10 @@ impl<T: Task> Job for Promised<T> {
 
     fn is_small(&self) -> bool {
         self.task.is_small()
+    }
+
+    fn new_bytes(&self) -> usize {
+        self.task.new_bytes()
     }
 }
 
