@@ -52,7 +52,7 @@ export async function delayDuringArrays(bytes, held, perSecond, ms) {
   let made = 0
   const work = async () => {
     await turn()
-    if (made < seconds() * perSecond) arrays[made++ % held] = new Uint8Array(bytes)
+    if (made < seconds() * perSecond) arrays[made++ % held] = Buffer.allocUnsafeSlow(bytes)
   }
   const { ms: delay } = await delayDuring(work, 1, ms)
   return { ms: delay, perSecond: made / seconds() }
