@@ -133,8 +133,8 @@ const MOST_PASSING: usize = 32;
 /// the caller does with a large result, and what it costs to collect the last ones, is its own turn's.
 const MOST_SETTLED: usize = 64;
 
-/// A loop that takes longer to look at what is done was busy. One that sleeps takes less than half of
-/// it to wake up.
+/// A loop that takes longer to look at what is done was busy. One that sleeps takes 20 us on two cores,
+/// and 90 once in a hundred times.
 const LATE: Duration = Duration::from_micros(200);
 
 /// What is not small and meets a busy loop comes after everything else of that turn, which is long
@@ -197,7 +197,6 @@ fn run(entry: Entry, stop: &Arc<AtomicBool>, between: impl Fn() + Sync) {
     });
     drop(claim);
     if !job.is_small() {
-        between();
         home.wait_for_turn(job.new_bytes());
     }
     let mut state = state();
